@@ -1,0 +1,94 @@
+"""The two locks of the state folder, kept by the kernel (flock) on files that are never unlinked.
+
+`daemon.lock` is held by a daemon for life; clients only probe it. `write.lock` is held by whoever scans, for the scan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+
+_POLL_S = 0.02
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def take(path: str, wait_s: float | None) -> int | None:
+    """A descriptor that holds the lock while it is open, or None when `wait_s` passed; None waits without end.
+
+    Raises OSError when the lock file cannot be opened.
+    """
+    descriptor = _open(path)
+    try:
+        if wait_s is None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            return descriptor
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    return None
+                time.sleep(_POLL_S)
+            else:
+                return descriptor
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+        raise
+
+
+def release(descriptor: int) -> None:
+    os.close(descriptor)
+
+
+@contextlib.contextmanager
+def held(path: str, wait_s: float | None) -> Iterator[bool]:
+    """Whether the lock was had; it is let go at the end of the block."""
+    descriptor = take(path, wait_s)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            release(descriptor)
+
+
+def is_held(path: str) -> bool:
+    """Whether somebody holds the lock now. Shared and non-blocking, so that probes never stand in each other's way."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def note_owner(descriptor: int) -> None:
+    """Write our pid into the lock file: for people to read, never trusted."""
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+def owner(path: str) -> str:
+    """The pid that the last holder noted, or an empty string."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, 32).decode("ascii", "replace").strip()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,127 @@
+"""What a provider is: all that the program knows of one vendor's app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+from sessiond.config import Homes
+from sessiond.jsonl import BinaryFile
+from sessiond.model import (
+    TITLE_CHARS,
+    Excluded,
+    Fingerprint,
+    Observation,
+    Previous,
+    Reading,
+    Session,
+    Source,
+    Walk,
+)
+from sessiond.resume import Command, Plan
+
+
+class Root(NamedTuple):
+    """A folder to watch."""
+
+    app: str
+    home: str
+    path: str
+    recursive: bool
+    wanted: Callable[[str], bool] | None = None
+    """For a flat root: whether a changed name in it matters. None: every name does."""
+
+
+class LogFile(NamedTuple):
+    """A session file on disk, known without opening it."""
+
+    app: str
+    path: str
+    id: str
+    date: str
+    """Local date `YYYY-MM-DD` by which it is filed, from the folder or the name, else from its mtime."""
+
+
+class Provider(Protocol):
+    """One vendor's app over its homes. All knowledge of the vendor's files is behind this."""
+
+    app: str
+    reader_version: int
+    """Stored with each source; raise it when a rule changes, and every source is read anew."""
+
+    @classmethod
+    def over(cls, homes: Homes) -> Self: ...
+
+    def roots(self) -> list[Root]:
+        """What to watch; whether it exists or not."""
+
+    def discover(self, walk: Walk, below: str | None = None) -> Iterator[tuple[str, Fingerprint]]:
+        """Every source on disk now (below one folder if given), by path; never into side folders, nothing is opened.
+
+        A folder that cannot be listed goes into `walk.unreadable`, a listed one into `walk.directories`.
+        """
+
+    def claim(self, path: str) -> Source | None:
+        """The source that a changed path belongs to. Pure: the file need not exist."""
+
+    def fingerprint(self, source: Source) -> Fingerprint:
+        """The source's state on disk now; raises OSError as `os.stat` does."""
+
+    def observe(self, source: Source, file: BinaryFile, size: int, previous: Previous | None) -> Reading:
+        """What the open file says, continued from `previous` where that is possible; never raises for its content."""
+
+    def fill(self, source: Source, file: BinaryFile, previous: Previous, budget_bytes: int) -> Reading:
+        """The same facts with what the gap adds to them: names and moves far from both ends, at most once."""
+
+    def merge(self, observations: Sequence[Observation]) -> Session | Excluded:
+        """What all observations of one id amount to. Pure."""
+
+    def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
+        """Session files newest first, by local date: from `after` on, up to but not including `before`."""
+
+    def entries(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
+        """Every record of one log, in order, in constant memory."""
+
+    def resume(self, session: Session, plan: Plan) -> Command:
+        """The vendor's argument list and environment changes for a plan. Pure."""
+
+
+def one_line(text: object, limit: int = TITLE_CHARS) -> str | None:
+    """Text for a title: one line, white space collapsed, cut; None when nothing is left or it is no text.
+
+    NULs and half surrogate pairs, which SQLite refuses or cuts at, are taken out.
+    """
+    if not isinstance(text, str):
+        return None
+    text = " ".join(text[: limit * 20].replace("\0", " ").split())[:limit].rstrip()
+    return _storable(text) or None
+
+
+def plain(value: object) -> str | None:
+    """A scalar fact as it was recorded: a non-empty string that SQLite can store, else None."""
+    if not isinstance(value, str):
+        return None
+    return _storable(value.replace("\0", "")) or None
+
+
+def _storable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def time_ms(value: object) -> int | None:
+    """An RFC 3339 time as milliseconds UTC, or None when it is none."""
+    if not isinstance(value, str) or not 19 <= len(value) <= 40:
+        return None
+    from datetime import UTC, datetime  # noqa: PLC0415 - only where times are read
+
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000 + 0.5) if moment.year > 1970 else None

@@ -1,0 +1,1 @@
+"""The index: all SQL of the program but for the copies of vendors' databases."""

@@ -1,0 +1,210 @@
+"""Opening the index: to write (create, check, rebuild) and to read; and the border where driver errors become ours."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.resources
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+
+from sessiond import paths
+from sessiond.errors import ConfigurationError, IndexUnavailableError, NoIndexError, SchemaError
+
+APPLICATION_ID = 0x53455353
+"""`SESS`: marks the file as ours."""
+SCHEMA_VERSION = 1
+"""Raised with every change of schema.sql; an older index is built anew."""
+BUSY_MS = 5000
+_JOURNAL_LIMIT_BYTES = 8 << 20
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turns what the driver raises about the index into an error that says what the user can do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise IndexUnavailableError(f"{path} is locked by another program; close it or wait", retry=True) from error
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise IndexUnavailableError(f"cannot write {path}: {error}; free some disk space", retry=True) from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            raise ConfigurationError(f"cannot write {path}: {error}; make its folder writable") from error
+        raise
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise IndexUnavailableError(
+                f"{path} is damaged; `sessiond --once` builds it anew", retry=False, damaged=True
+            ) from error
+        raise
+
+
+def prepare_folder(folder: str) -> None:
+    """The state folder, 0700; raises ConfigurationError when it cannot be trusted or made."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        status = os.stat(folder)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot create {folder}: {error.strerror}; set SESSIOND_HOME to a folder of yours"
+        ) from error
+    if status.st_uid != os.geteuid():
+        raise ConfigurationError(f"{folder} belongs to another user; set SESSIOND_HOME to a folder of yours")
+    if stat.S_IMODE(status.st_mode) & 0o022:
+        raise ConfigurationError(f"{folder} can be written by others; run: chmod 700 {folder}")
+
+
+def _create_file(path: str) -> None:
+    """An empty file, 0600 whatever the umask, that nobody planted; an existing one is left alone if it is ours."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise ConfigurationError(f"{path} is not a file of yours; remove it") from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise IndexUnavailableError(
+                f"cannot create {path}: {error.strerror}; free some disk space", retry=True
+            ) from error
+        raise ConfigurationError(f"cannot create {path}: {error.strerror}; make its folder writable") from error
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=64)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
+    return connection
+
+
+def open_writer(folder: str) -> sqlite3.Connection:
+    """The index in `folder`, made or made anew where needed. The caller holds `write.lock`.
+
+    An index of an older schema is rebuilt in place, a damaged one is set aside (one such copy is kept), one of a newer
+    schema raises SchemaError.
+    """
+    prepare_folder(folder)
+    path = paths.index_file(folder)
+    with translated(path):
+        try:
+            return _open_checked(path)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (
+                sqlite3.SQLITE_CORRUPT,
+                sqlite3.SQLITE_NOTADB,
+            ):
+                raise
+            _set_aside(path)
+            return _open_checked(path)
+
+
+def _open_checked(path: str) -> sqlite3.Connection:
+    _create_file(path)
+    connection = _connect(path)
+    try:
+        if _version(connection, path) < SCHEMA_VERSION:
+            _create_schema(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _version(connection: sqlite3.Connection, path: str) -> int:
+    """The schema version of a sound index of ours, 0 for an empty file."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > SCHEMA_VERSION:
+        raise SchemaError(f"{path} was made by a newer sessiond (schema {version}); upgrade sessiond")
+    if version and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise _damaged()
+    if version and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise SchemaError(f"{path} is a database of another program; move it away")
+    return version
+
+
+def _damaged() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("quick_check failed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _create_schema(connection: sqlite3.Connection) -> None:
+    """Drop whatever an older version left and create the tables, in one transaction."""
+    script = importlib.resources.files(__package__).joinpath("schema.sql").read_text()
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        gone = _gone_rows(connection)
+        for kind, name in connection.execute(
+            "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'trigger') OR (type = 'table'"
+            " AND name NOT LIKE 'sqlite_%' AND (sql LIKE 'CREATE VIRTUAL%' OR name NOT LIKE 'sessions_fts_%'))"
+            " ORDER BY type = 'table', name DESC"
+        ).fetchall():
+            connection.execute(f'DROP {kind.upper()} IF EXISTS "{name}"')
+        for statement in _statements(script):
+            connection.execute(statement)
+        if gone:
+            columns = ", ".join(gone[0].keys())
+            marks = ", ".join("?" * len(gone[0].keys()))
+            connection.executemany(f"INSERT INTO sessions ({columns}) VALUES ({marks})", [tuple(r) for r in gone])  # noqa: S608
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _gone_rows(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+    """The rows of vanished sessions in an older index: the one thing that cannot be read from disk again."""
+    cursor = connection.cursor()
+    cursor.row_factory = sqlite3.Row
+    try:
+        return cursor.execute("SELECT * FROM sessions WHERE gone_ms IS NOT NULL").fetchall()
+    except sqlite3.OperationalError:
+        return []
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script; `executescript` would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _set_aside(path: str) -> None:
+    """Keep a damaged index under another name, with its side files gone; nobody has it open: we hold `write.lock`."""
+    os.replace(path, path + ".damaged")
+    for suffix in ("-wal", "-shm", "-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+def open_reader(folder: str) -> sqlite3.Connection:
+    """The index in `folder`, read only; raises NoIndexError or SchemaError."""
+    path = paths.index_file(folder)
+    if not os.path.exists(path):
+        raise NoIndexError(f"no index at {path}; run: sessiond --once")
+    with translated(path):
+        connection = sqlite3.connect(
+            f"file:{_uri(path)}?mode=ro", uri=True, timeout=BUSY_MS / 1000, isolation_level=None
+        )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version != SCHEMA_VERSION:
+            connection.close()
+            what = "a newer" if version > SCHEMA_VERSION else "an older"
+            raise SchemaError(f"{path} was made by {what} sessiond (schema {version}); run: sessiond --once")
+    return connection
+
+
+def _uri(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

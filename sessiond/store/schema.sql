@@ -1,0 +1,127 @@
+-- The index. `sessions` and the views are public (docs/sql.md); everything else may change with the schema version.
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per file that is read.
+CREATE TABLE sources (
+    source_id      INTEGER PRIMARY KEY,
+    path           ANY NOT NULL UNIQUE,       -- text, or bytes where the name is no UTF-8
+    app            TEXT NOT NULL,
+    home           TEXT NOT NULL,
+    kind           TEXT NOT NULL,
+    dev            INTEGER NOT NULL,
+    ino            INTEGER NOT NULL,
+    size           INTEGER NOT NULL,
+    mtime_ns       INTEGER NOT NULL,
+    ctime_ns       INTEGER NOT NULL,
+    racy           INTEGER NOT NULL,          -- 1: changed so shortly before it was read that its times prove nothing
+    reader_version INTEGER NOT NULL,
+    gap_bytes      INTEGER NOT NULL,          -- bytes between head and tail that nobody has looked at
+    state          BLOB NOT NULL,             -- where reading continues; the provider's own encoding
+    problem        TEXT
+) STRICT;
+
+-- What one source says about one session.
+CREATE TABLE observations (
+    id        TEXT NOT NULL,
+    source_id INTEGER NOT NULL,
+    facts     TEXT NOT NULL,                  -- a JSON object in the provider's own keys
+    PRIMARY KEY (id, source_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX observations_by_source ON observations (source_id);
+
+-- One row per session: what all observations of one id amount to.
+CREATE TABLE sessions (
+    session_no     INTEGER PRIMARY KEY,       -- links the search tables; means nothing outside
+    app            TEXT NOT NULL,
+    id             TEXT NOT NULL,
+    home           TEXT NOT NULL,
+    path           ANY,
+    cwd            TEXT,
+    repo           TEXT,
+    branch         TEXT,
+    title          TEXT,
+    title_from     TEXT,
+    first_prompt   TEXT,
+    model          TEXT,
+    model_provider TEXT,
+    effort         TEXT,
+    approval       TEXT,
+    sandbox        TEXT,
+    version        TEXT,
+    origin         TEXT,
+    created_ms     INTEGER,
+    updated_ms     INTEGER,
+    bytes          INTEGER,
+    archived       INTEGER NOT NULL,
+    interactive    INTEGER NOT NULL,
+    resumable      INTEGER NOT NULL,
+    gone_ms        INTEGER,
+    forked_from    TEXT,
+    UNIQUE (id, app)
+) STRICT;
+
+CREATE INDEX sessions_by_update ON sessions (updated_ms);
+
+-- The rows of the default list, newest first: keeps searching it fast when most rows are hidden.
+CREATE INDEX sessions_listed ON sessions (updated_ms)
+    WHERE interactive = 1 AND resumable = 1 AND archived = 0 AND gone_ms IS NULL;
+
+-- Sessions whose last source vanished: they become gone at a second look.
+CREATE TABLE missing (
+    session_no INTEGER PRIMARY KEY,
+    since_ms   INTEGER NOT NULL
+) STRICT;
+
+-- Folded copies (NFKD, casefold, marks removed) of what is searched.
+CREATE TABLE search_text (
+    session_no INTEGER PRIMARY KEY,
+    title      TEXT NOT NULL,
+    cwd        TEXT NOT NULL,
+    branch     TEXT NOT NULL
+) STRICT;
+
+CREATE VIRTUAL TABLE sessions_fts USING fts5(
+    title, cwd, branch,
+    content = 'search_text', content_rowid = 'session_no',
+    tokenize = 'trigram case_sensitive 1', columnsize = 0
+);
+
+CREATE TRIGGER search_text_insert AFTER INSERT ON search_text BEGIN
+    INSERT INTO sessions_fts (rowid, title, cwd, branch) VALUES (new.session_no, new.title, new.cwd, new.branch);
+END;
+CREATE TRIGGER search_text_delete AFTER DELETE ON search_text BEGIN
+    INSERT INTO sessions_fts (sessions_fts, rowid, title, cwd, branch)
+    VALUES ('delete', old.session_no, old.title, old.cwd, old.branch);
+END;
+CREATE TRIGGER search_text_update AFTER UPDATE ON search_text
+WHEN old.title <> new.title OR old.cwd <> new.cwd OR old.branch <> new.branch BEGIN
+    INSERT INTO sessions_fts (sessions_fts, rowid, title, cwd, branch)
+    VALUES ('delete', old.session_no, old.title, old.cwd, old.branch);
+    INSERT INTO sessions_fts (rowid, title, cwd, branch) VALUES (new.session_no, new.title, new.cwd, new.branch);
+END;
+
+-- Views for people.
+CREATE VIEW session_list AS
+SELECT app, id, title, cwd, branch,
+       strftime('%Y-%m-%dT%H:%M:%S', updated_ms / 1000, 'unixepoch') || printf('.%03dZ', updated_ms % 1000) AS updated,
+       strftime('%Y-%m-%dT%H:%M:%S', created_ms / 1000, 'unixepoch') || printf('.%03dZ', created_ms % 1000) AS created,
+       model, effort, bytes, repo, home, path, archived, interactive, resumable, gone_ms IS NOT NULL AS gone
+FROM sessions
+ORDER BY updated_ms DESC;
+
+CREATE VIEW project_list AS
+SELECT coalesce(repo, cwd) AS project, count(*) AS sessions, sum(bytes) AS bytes,
+       strftime('%Y-%m-%dT%H:%M:%SZ', max(updated_ms) / 1000, 'unixepoch') AS updated,
+       count(DISTINCT branch) AS branches
+FROM sessions
+WHERE gone_ms IS NULL AND coalesce(repo, cwd) IS NOT NULL
+GROUP BY coalesce(repo, cwd)
+ORDER BY max(updated_ms) DESC;
+
+CREATE VIEW scan_problems AS
+SELECT app, path, problem FROM sources WHERE problem IS NOT NULL ORDER BY path;
