@@ -1,0 +1,62 @@
+"""What the service manager is told: READY, STATUS, WATCHDOG and STOPPING, by the protocol of sd_notify(3)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+
+_PING_S = 1.0
+_SEND_S = 1.0
+
+
+class Notifier:
+    """Sends datagrams to the socket in `NOTIFY_SOCKET`; with an empty address every method does nothing.
+
+    A manager that cannot be reached is no reason to stop work: failures to send are dropped, and the manager draws
+    its own conclusions from the silence.
+    """
+
+    def __init__(self, socket_address: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._address = _kernel_address(socket_address or "")
+        self._clock = clock
+        self._pinged_s: float | None = None
+        self._status = ""
+
+    def ready(self) -> None:
+        """Watches stand and the index opens: units and people that waited for us may go on."""
+        self._send("READY=1")
+
+    def status(self, text: str) -> None:
+        """One line for `systemctl status`; the same line again is not sent."""
+        line = " ".join(text.split())
+        if line != self._status:
+            self._status = line
+            self._send(f"STATUS={line}")
+
+    def ping(self) -> None:
+        """The working loop is alive. The loop itself calls it, as often as it likes: at most one a second is sent."""
+        now_s = self._clock()
+        if self._pinged_s is None or now_s - self._pinged_s >= _PING_S:
+            self._pinged_s = now_s
+            self._send("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        self._send("STOPPING=1")
+
+    def _send(self, message: str) -> None:
+        if not self._address:
+            return
+        import socket  # noqa: PLC0415 - nobody pays for it in the foreground
+
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.settimeout(_SEND_S)
+            channel.sendto(message.encode("utf-8", "replace"), self._address)
+
+
+def _kernel_address(address: str) -> bytes:
+    """The address as the kernel wants it: `@name` is in the abstract namespace; other kinds than these are not ours."""
+    if address.startswith("@"):
+        return b"\0" + os.fsencode(address[1:])
+    return os.fsencode(address) if address.startswith("/") else b""
