@@ -32,10 +32,10 @@ $(VENV)/.developed: $(VENV)/.made pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 run: $(VENV)/.installed
-	@sh bench/run-sample.sh $(BIN)
+	@sh fixtures/run.sh $(BIN)
 
 test: $(VENV)/.developed
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(PYTEST_OPTIONS)
 
 check: $(VENV)/.developed
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
