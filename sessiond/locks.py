@@ -18,6 +18,23 @@ def _open(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
+def _lock(descriptor: int, wait_s: float | None) -> bool:
+    """Lock an open file; False when `wait_s` passed, None waits without end."""
+    if wait_s is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return True
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
+
+
 def take(path: str, wait_s: float | None) -> int | None:
     """A descriptor that holds the lock while it is open, or None when `wait_s` passed; None waits without end.
 
@@ -25,24 +42,44 @@ def take(path: str, wait_s: float | None) -> int | None:
     """
     descriptor = _open(path)
     try:
-        if wait_s is None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if _lock(descriptor, wait_s):
             return descriptor
-        deadline = time.monotonic() + wait_s
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    os.close(descriptor)
-                    return None
-                time.sleep(_POLL_S)
-            else:
-                return descriptor
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
+        os.close(descriptor)
         raise
+    os.close(descriptor)
+    return None
+
+
+class Lock:
+    """A lock that is taken again and again, on a file that stays open."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, wait_s: float) -> bool:
+        """Whether it was had within `wait_s`. A file that somebody removed or replaced meanwhile is opened anew."""
+        if self._descriptor is not None and not self._is_same():
+            self.close()
+        if self._descriptor is None:
+            self._descriptor = _open(self._path)
+        return _lock(self._descriptor, wait_s)
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _is_same(self) -> bool:
+        try:
+            return self._descriptor is not None and os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
 
 
 def release(descriptor: int) -> None:

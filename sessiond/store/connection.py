@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import importlib.resources
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from sessiond import paths
 from sessiond.errors import ConfigurationError, IndexUnavailableError, NoIndexError, SchemaError
+from sessiond.store.fold import fold
 
 APPLICATION_ID = 0x53455353
 """`SESS`: marks the file as ours."""
@@ -83,33 +84,39 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def open_writer(folder: str) -> sqlite3.Connection:
+def open_writer(folder: str, *, suspect: bool = False) -> sqlite3.Connection:
     """The index in `folder`, made or made anew where needed. The caller holds `write.lock`.
 
     An index of an older schema is rebuilt in place, a damaged one is set aside (one such copy is kept), one of a newer
-    schema raises SchemaError.
+    schema raises SchemaError. With `suspect` the search tables are checked against the rows too, and mended.
     """
     prepare_folder(folder)
     path = paths.index_file(folder)
     with translated(path):
         try:
-            return _open_checked(path)
+            return _open_checked(path, suspect=suspect)
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (
-                sqlite3.SQLITE_CORRUPT,
-                sqlite3.SQLITE_NOTADB,
-            ):
+            if not _is_damage(error):
                 raise
+            gone = _salvaged(path)
             _set_aside(path)
-            return _open_checked(path)
+            connection = _open_checked(path, suspect=False)
+            _put_back(connection, gone)
+            return connection
 
 
-def _open_checked(path: str) -> sqlite3.Connection:
+def _is_damage(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _open_checked(path: str, *, suspect: bool) -> sqlite3.Connection:
     _create_file(path)
     connection = _connect(path)
     try:
         if _version(connection, path) < SCHEMA_VERSION:
             _create_schema(connection)
+        elif suspect:
+            _mend_search(connection)
     except BaseException:
         connection.close()
         raise
@@ -118,14 +125,28 @@ def _open_checked(path: str) -> sqlite3.Connection:
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
     """The schema version of a sound index of ours, 0 for an empty file."""
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if not objects:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise SchemaError(f"{path} is a database of another program; move it away")
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > SCHEMA_VERSION:
         raise SchemaError(f"{path} was made by a newer sessiond (schema {version}); upgrade sessiond")
-    if version and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise _damaged()
-    if version and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise SchemaError(f"{path} is a database of another program; move it away")
     return version
+
+
+def _mend_search(connection: sqlite3.Connection) -> None:
+    """Build a search table anew that is out of step with the rows it is made from."""
+    for table, *_ in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall():
+        try:
+            connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")  # noqa: S608
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608
 
 
 def _damaged() -> sqlite3.DatabaseError:
@@ -136,22 +157,20 @@ def _damaged() -> sqlite3.DatabaseError:
 
 def _create_schema(connection: sqlite3.Connection) -> None:
     """Drop whatever an older version left and create the tables, in one transaction."""
+    import importlib.resources  # noqa: PLC0415 - costs start-up, and an index is made once
+
     script = importlib.resources.files(__package__).joinpath("schema.sql").read_text()
     connection.execute("BEGIN IMMEDIATE")
     try:
         gone = _gone_rows(connection)
         for kind, name in connection.execute(
-            "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'trigger') OR (type = 'table'"
-            " AND name NOT LIKE 'sqlite_%' AND (sql LIKE 'CREATE VIRTUAL%' OR name NOT LIKE 'sessions_fts_%'))"
-            " ORDER BY type = 'table', name DESC"
+            "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'trigger', 'table')"
+            " AND name NOT LIKE 'sqlite_%' ORDER BY type = 'table', sql NOT LIKE 'CREATE VIRTUAL%'"
         ).fetchall():
             connection.execute(f'DROP {kind.upper()} IF EXISTS "{name}"')
         for statement in _statements(script):
             connection.execute(statement)
-        if gone:
-            columns = ", ".join(gone[0].keys())
-            marks = ", ".join("?" * len(gone[0].keys()))
-            connection.executemany(f"INSERT INTO sessions ({columns}) VALUES ({marks})", [tuple(r) for r in gone])  # noqa: S608
+        _insert_gone(connection, gone)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
@@ -161,14 +180,62 @@ def _create_schema(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _gone_rows(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+def _gone_rows(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     """The rows of vanished sessions in an older index: the one thing that cannot be read from disk again."""
     cursor = connection.cursor()
     cursor.row_factory = sqlite3.Row
     try:
-        return cursor.execute("SELECT * FROM sessions WHERE gone_ms IS NOT NULL").fetchall()
+        return [dict(row) for row in cursor.execute("SELECT * FROM sessions WHERE gone_ms IS NOT NULL")]
     except sqlite3.OperationalError:
         return []
+
+
+def _insert_gone(connection: sqlite3.Connection, gone: Iterable[dict[str, Any]]) -> None:
+    """Rows of vanished sessions, with the columns that are still known, and findable."""
+    present = {row[1] for row in connection.execute("PRAGMA table_info(sessions)")}
+    for row in gone:
+        columns = [name for name in row if name in present and name != "session_no"]
+        marks = ", ".join("?" * len(columns))
+        (number,) = connection.execute(
+            f"INSERT INTO sessions ({', '.join(columns)}) VALUES ({marks}) RETURNING session_no",  # noqa: S608
+            [row[name] for name in columns],
+        ).fetchone()
+        connection.execute(
+            "INSERT INTO search_text (session_no, title, cwd, branch) VALUES (?, ?, ?, ?)",
+            (number, *(fold(row.get(name) or "") for name in ("title", "cwd", "branch"))),
+        )
+
+
+def _salvaged(path: str) -> list[dict[str, Any]] | None:
+    """The rows of vanished sessions in a damaged index; None when they cannot be read."""
+    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
+    with contextlib.closing(connection):
+        try:
+            connection.execute("SELECT count(*) FROM sessions").fetchone()
+            return _gone_rows(connection)
+        except sqlite3.Error:
+            return None
+
+
+def _put_back(connection: sqlite3.Connection, gone: list[dict[str, Any]] | None) -> None:
+    """The salvaged rows into the new index, and a note for `sessions status`."""
+    note = "a damaged index was set aside; rows of vanished sessions are lost" if gone is None else None
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for row in gone or []:
+            connection.execute("SAVEPOINT one")
+            try:
+                _insert_gone(connection, [row])
+            except sqlite3.IntegrityError:
+                connection.execute("ROLLBACK TO one")
+            connection.execute("RELEASE one")
+        if note is not None:
+            connection.execute("INSERT INTO meta (key, value) VALUES ('rebuilt', ?)", (note,))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _statements(script: str) -> Iterator[str]:

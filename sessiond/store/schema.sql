@@ -8,7 +8,7 @@ CREATE TABLE meta (
 -- One row per file that is read.
 CREATE TABLE sources (
     source_id      INTEGER PRIMARY KEY,
-    path           ANY NOT NULL UNIQUE,       -- text, or bytes where the name is no UTF-8
+    path           ANY NOT NULL,              -- text, or bytes where the name is no UTF-8
     app            TEXT NOT NULL,
     home           TEXT NOT NULL,
     kind           TEXT NOT NULL,
@@ -26,13 +26,13 @@ CREATE TABLE sources (
 
 -- What one source says about one session.
 CREATE TABLE observations (
-    id        TEXT NOT NULL,
     source_id INTEGER NOT NULL,
+    id        TEXT NOT NULL,
     facts     TEXT NOT NULL,                  -- a JSON object in the provider's own keys
-    PRIMARY KEY (id, source_id)
+    PRIMARY KEY (source_id, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX observations_by_source ON observations (source_id);
+CREATE INDEX observations_by_id ON observations (id);
 
 -- One row per session: what all observations of one id amount to.
 CREATE TABLE sessions (
@@ -66,10 +66,14 @@ CREATE TABLE sessions (
 ) STRICT;
 
 CREATE INDEX sessions_by_update ON sessions (updated_ms);
+CREATE INDEX sessions_by_app ON sessions (app, updated_ms);
 
 -- The rows of the default list, newest first: keeps searching it fast when most rows are hidden.
 CREATE INDEX sessions_listed ON sessions (updated_ms)
     WHERE interactive = 1 AND resumable = 1 AND archived = 0 AND gone_ms IS NULL;
+-- All others, so that they can be counted without looking at the whole table.
+CREATE INDEX sessions_hidden ON sessions (updated_ms)
+    WHERE NOT (interactive = 1 AND resumable = 1 AND archived = 0 AND gone_ms IS NULL);
 
 -- Sessions whose last source vanished: they become gone at a second look.
 CREATE TABLE missing (
@@ -91,19 +95,12 @@ CREATE VIRTUAL TABLE sessions_fts USING fts5(
     tokenize = 'trigram case_sensitive 1', columnsize = 0
 );
 
-CREATE TRIGGER search_text_insert AFTER INSERT ON search_text BEGIN
-    INSERT INTO sessions_fts (rowid, title, cwd, branch) VALUES (new.session_no, new.title, new.cwd, new.branch);
-END;
-CREATE TRIGGER search_text_delete AFTER DELETE ON search_text BEGIN
-    INSERT INTO sessions_fts (sessions_fts, rowid, title, cwd, branch)
-    VALUES ('delete', old.session_no, old.title, old.cwd, old.branch);
-END;
-CREATE TRIGGER search_text_update AFTER UPDATE ON search_text
-WHEN old.title <> new.title OR old.cwd <> new.cwd OR old.branch <> new.branch BEGIN
-    INSERT INTO sessions_fts (sessions_fts, rowid, title, cwd, branch)
-    VALUES ('delete', old.session_no, old.title, old.cwd, old.branch);
-    INSERT INTO sessions_fts (rowid, title, cwd, branch) VALUES (new.session_no, new.title, new.cwd, new.branch);
-END;
+-- Parts of ids. Without positions, so small; what it finds is looked at again.
+CREATE VIRTUAL TABLE ids_fts USING fts5(
+    id,
+    content = 'sessions', content_rowid = 'session_no',
+    tokenize = 'trigram', columnsize = 0, detail = none
+);
 
 -- Views for people.
 CREATE VIEW session_list AS

@@ -6,14 +6,14 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from sessiond import paths
-from sessiond.model import Fingerprint, Observation, Previous, Reading, Session, Source
-from sessiond.store.connection import open_writer, translated
-from sessiond.store.fold import fold
+from sessiond.model import DATABASE, Facts, Fingerprint, Observation, Previous, Reading, Session, Source
+from sessiond.store import sessions
+from sessiond.store.connection import BUSY_MS, open_writer, translated
+from sessiond.store.sessions import real_path, stored_path
 
 Key = tuple[str, str]
 """(app, id)"""
@@ -25,47 +25,31 @@ class Known(NamedTuple):
     source_id: int
     fingerprint: Fingerprint
     reader_version: int
-    racy: bool
-    problem: str | None
+    again: bool
+    """It has to be read again even if it looks unchanged: by another reader version, too young, or unreadable."""
 
 
-COLUMNS = tuple(f.name for f in fields(Session))
-_UPSERT = (
-    f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
-    " ON CONFLICT (id, app) DO UPDATE SET "
-    + ", ".join(f"{c} = excluded.{c}" for c in COLUMNS if c not in ("app", "id"))
-    + " RETURNING session_no"
-)
-_SOURCE_UPSERT = (
-    "INSERT INTO sources (path, app, home, kind, dev, ino, size, mtime_ns, ctime_ns, racy, reader_version,"
-    " gap_bytes, state, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (path) DO UPDATE SET home = excluded.home, kind = excluded.kind, dev = excluded.dev,"
-    " ino = excluded.ino, size = excluded.size, mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns,"
-    " racy = excluded.racy, reader_version = excluded.reader_version, gap_bytes = excluded.gap_bytes,"
-    " state = excluded.state, problem = excluded.problem RETURNING source_id"
-)
+_SOURCE = ("app", "home", "kind", "dev", "ino", "size", "mtime_ns", "ctime_ns", "racy", "reader_version", "gap_bytes",
+           "state", "problem")  # fmt: skip
+_SOURCE_INSERT = f"INSERT INTO sources (path, {', '.join(_SOURCE)}) VALUES (?{', ?' * len(_SOURCE)})"  # noqa: S608
+_SOURCE_UPDATE = f"UPDATE sources SET {', '.join(f'{c} = ?' for c in _SOURCE)} WHERE source_id = ?"  # noqa: S608
+_OBSERVATION = "INSERT INTO observations (source_id, id, facts) VALUES (?, ?, ?)"
 
-
-def stored_path(path: str) -> str | bytes:
-    """A path as the index keeps it: text, or bytes where the name is no UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
-
-
-def _real_path(stored: str | bytes) -> str:
-    return os.fsdecode(stored)
+_CHECKPOINT_WAIT_MS = 200
+"""A checkpoint waits this long for readers; the next one will do as well."""
 
 
 class Writer:
     """The index open for writing; the caller holds `write.lock`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, suspect: bool = False) -> None:
         self.path = paths.index_file(folder)
-        self._connection = open_writer(folder)
+        self._connection = open_writer(folder, suspect=suspect)
         self._identity = self._stat()
+        self._data_version = self._pragma("data_version")
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _stat(self) -> tuple[int, int] | None:
         try:
@@ -78,15 +62,30 @@ class Writer:
         """Whether the file at the index's path is no longer the one that is open."""
         return self._stat() != self._identity
 
+    def is_changed_by_others(self) -> bool:
+        """Whether another connection has written since the last call: what is remembered of it is out of date."""
+        with translated(self.path):
+            before, self._data_version = self._data_version, self._pragma("data_version")
+        return before != self._data_version
+
     def close(self) -> None:
         """Checkpoint and close."""
-        with contextlib.suppress(sqlite3.Error):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.checkpoint()
         self._connection.close()
 
     def checkpoint(self) -> None:
+        """Put the write-ahead log into the file and empty it, unless a reader holds on to it."""
         with contextlib.suppress(sqlite3.Error):
+            self._connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+
+    def wal_bytes(self) -> int:
+        """The size of the write-ahead log."""
+        try:
+            return os.stat(self.path + "-wal").st_size
+        except OSError:
+            return 0
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -103,12 +102,22 @@ class Writer:
 
     # -- sources -----------------------------------------------------------------------------------------------------
 
-    def known(self) -> dict[str, Known]:
-        """Every source by path."""
-        rows = self._connection.execute(
-            "SELECT path, source_id, dev, ino, size, mtime_ns, ctime_ns, reader_version, racy, problem FROM sources"
-        )
-        return {_real_path(r[0]): Known(r[1], Fingerprint(*r[2:7]), r[7], bool(r[8]), r[9]) for r in rows}
+    def known(self, reader_versions: Mapping[str, int]) -> dict[str, Known]:
+        """Every source by path; `reader_versions` by app tells which readings are out of date."""
+        found: dict[str, Known] = {}
+        with translated(self.path):
+            for app, version in reader_versions.items():
+                rows = self._connection.execute(
+                    "SELECT path, source_id, dev, ino, size, mtime_ns, ctime_ns, reader_version,"
+                    " racy OR reader_version <> ? FROM sources WHERE app = ?",
+                    (version, app),
+                )
+                for path, source_id, dev, ino, size, mtime_ns, ctime_ns, read_by, again in rows:
+                    fingerprint = Fingerprint(dev, ino, size, mtime_ns, ctime_ns)
+                    found[path if type(path) is str else real_path(path)] = Known(
+                        source_id, fingerprint, read_by, bool(again)
+                    )
+        return found
 
     def previous(self, source_id: int) -> Previous:
         """What the last reading of a source left."""
@@ -117,41 +126,59 @@ class Writer:
         return Previous(state[0] if state else b"", {i: json.loads(facts) for i, facts in rows})
 
     def replace_source(
-        self, source: Source, fingerprint: Fingerprint, reading: Reading, reader_version: int, *, racy: bool
+        self,
+        source: Source,
+        fingerprint: Fingerprint,
+        reading: Reading,
+        reader_version: int,
+        *,
+        again: bool,
+        known: Known | None,
     ) -> tuple[Known, set[Key]]:
         """Store a reading; what comes back is the source as known from now on, and the sessions it touches."""
-        (source_id,) = self._connection.execute(
-            _SOURCE_UPSERT,
-            (
-                stored_path(source.path), source.app, source.home, source.kind, *fingerprint, racy, reader_version,
-                reading.gap_bytes, reading.state, reading.problem,
-            ),
-        ).fetchone()  # fmt: skip
-        known = Known(source_id, fingerprint, reader_version, racy, reading.problem)
-        if reading.partial:
-            return known, set()
-        old = {i for (i,) in self._connection.execute("SELECT id FROM observations WHERE source_id = ?", (source_id,))}
-        for vanished in old - reading.facts.keys():
-            self._connection.execute("DELETE FROM observations WHERE id = ? AND source_id = ?", (vanished, source_id))
-        changed = old - reading.facts.keys()
-        for session_id, facts in reading.facts.items():
-            written = self._connection.execute(
-                "INSERT INTO observations (id, source_id, facts) VALUES (?, ?, ?)"
-                " ON CONFLICT (id, source_id) DO UPDATE SET facts = excluded.facts WHERE facts <> excluded.facts",
-                (session_id, source_id, json.dumps(facts, ensure_ascii=False, separators=(",", ":"))),
-            ).rowcount
-            if written or len(reading.facts) == 1:
-                changed.add(session_id)
-        return known, {(source.app, i) for i in changed}
+        values = (
+            source.app, source.home, source.kind, *fingerprint, again, reader_version, reading.gap_bytes, reading.state,
+            reading.problem,
+        )  # fmt: skip
+        if known is None:
+            source_id = self._connection.execute(_SOURCE_INSERT, (stored_path(source.path), *values)).lastrowid
+            assert source_id is not None
+            for session_id, facts in reading.facts.items():
+                self._connection.execute(_OBSERVATION, (source_id, session_id, _json(facts)))
+            changed = set(reading.facts)
+        else:
+            source_id = known.source_id
+            self._connection.execute(_SOURCE_UPDATE, (*values, source_id))
+            changed = set() if reading.partial else self._replace_observations(source_id, reading.facts)
+        return Known(source_id, fingerprint, reader_version, again), {(source.app, i) for i in changed}
 
-    def note_source(self, known: Known, fingerprint: Fingerprint, problem: str | None, *, racy: bool) -> Known:
-        """Remember a source's state without a new reading."""
+    def _replace_observations(self, source_id: int, facts: Mapping[str, Facts]) -> set[str]:
+        """The sessions told of in another way than before; the only one of a source counts always: its size changed."""
+        old = dict(self._connection.execute("SELECT id, facts FROM observations WHERE source_id = ?", (source_id,)))
+        changed = old.keys() - facts.keys()
+        for vanished in changed:
+            self._connection.execute("DELETE FROM observations WHERE source_id = ? AND id = ?", (source_id, vanished))
+        for session_id, said in facts.items():
+            text = _json(said)
+            if session_id not in old:
+                self._connection.execute(_OBSERVATION, (source_id, session_id, text))
+            elif text != old[session_id]:
+                self._connection.execute(
+                    "UPDATE observations SET facts = ? WHERE source_id = ? AND id = ?", (text, source_id, session_id)
+                )
+            elif len(facts) > 1:
+                continue
+            changed.add(session_id)
+        return changed
+
+    def note_source(self, known: Known, fingerprint: Fingerprint, problem: str) -> Known:
+        """Remember that a source could not be read; what it said before stays, and it is tried again."""
         self._connection.execute(
             "UPDATE sources SET dev = ?, ino = ?, size = ?, mtime_ns = ?, ctime_ns = ?, racy = ?, problem = ?"
             " WHERE source_id = ?",
-            (*fingerprint, racy, problem, known.source_id),
+            (*fingerprint, True, problem, known.source_id),
         )
-        return known._replace(fingerprint=fingerprint, racy=racy, problem=problem)
+        return known._replace(fingerprint=fingerprint, again=True)
 
     def forget_source(self, source_id: int) -> set[Key]:
         """Drop a source and its observations; the sessions that lose one come back."""
@@ -171,7 +198,7 @@ class Writer:
         rows = self._connection.execute(
             "SELECT path, source_id, gap_bytes FROM sources WHERE gap_bytes > 0 ORDER BY mtime_ns DESC"
         )
-        return [(_real_path(path), source_id, size) for path, source_id, size in rows]
+        return [(real_path(path), source_id, size) for path, source_id, size in rows]
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
@@ -183,23 +210,12 @@ class Writer:
             (key[1], key[0]),
         )
         return [
-            Observation(Source(r[0], r[1], _real_path(r[2]), r[3]), Fingerprint(*r[4:9]), key[1], json.loads(r[9]))
+            Observation(Source(r[0], r[1], real_path(r[2]), r[3]), Fingerprint(*r[4:9]), key[1], json.loads(r[9]))
             for r in rows
         ]
 
     def put_session(self, session: Session) -> None:
-        values: list[Any] = [getattr(session, name) for name in COLUMNS]
-        if session.path is not None:
-            values[3] = stored_path(session.path)
-        (number,) = self._connection.execute(_UPSERT, values).fetchone()
-        self._connection.execute(
-            "INSERT INTO search_text (session_no, title, cwd, branch) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (session_no) DO UPDATE"
-            " SET title = excluded.title, cwd = excluded.cwd, branch = excluded.branch"
-            " WHERE title <> excluded.title OR cwd <> excluded.cwd OR branch <> excluded.branch",
-            (number, fold(session.title or ""), fold(session.cwd or ""), fold(session.branch or "")),
-        )
-        self._connection.execute("DELETE FROM missing WHERE session_no = ?", (number,))
+        sessions.put(self._connection, session)
 
     def drop_session(self, key: Key) -> None:
         """Take a row out of the list: it turned out to be no session."""
@@ -209,17 +225,20 @@ class Writer:
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            for table in ("search_text", "missing", "sessions"):
-                self._connection.execute(f"DELETE FROM {table} WHERE session_no = ?", (number,))  # noqa: S608
+            sessions.drop(self._connection, number)
 
-    def miss_session(self, key: Key, now_ms: int) -> None:
-        """The last source of a session vanished: not resumable from now on, gone at the second look."""
-        self._connection.execute(
+    def miss_session(self, key: Key, now_ms: int) -> bool:
+        """The last source of a session vanished: not resumable from now on, gone at the second look.
+
+        False when there is no such row, or it is gone already.
+        """
+        added = self._connection.execute(
             "INSERT INTO missing (session_no, since_ms) SELECT session_no, ? FROM sessions"
             " WHERE id = ? AND app = ? AND gone_ms IS NULL ON CONFLICT DO NOTHING",
             (now_ms, key[1], key[0]),
-        )
+        ).rowcount
         self._connection.execute("UPDATE sessions SET resumable = 0 WHERE id = ? AND app = ?", key[::-1])
+        return added > 0
 
     def settle_missing(self, now_ms: int, quiet_ms: int) -> int:
         """Mark those gone that have been missing for `quiet_ms`; how many are still to be looked at again."""
@@ -236,11 +255,30 @@ class Writer:
         rows = self._connection.execute(
             "SELECT path FROM missing JOIN sessions USING (session_no) WHERE path IS NOT NULL"
         )
-        return [_real_path(path) for (path,) in rows]
+        return [real_path(path) for (path,) in rows]
 
     def drop_gone(self, before_ms: int) -> None:
         rows = self._connection.execute("SELECT session_no FROM sessions WHERE gone_ms < ?", (before_ms,)).fetchall()
         self._drop(number for (number,) in rows)
+
+    def count(self) -> int:
+        """Rows of sessions that are on disk."""
+        (number,) = self._connection.execute("SELECT count(*) FROM sessions WHERE gone_ms IS NULL").fetchone()
+        return int(number)
+
+    def databases(self) -> list[dict[str, str | None]]:
+        """The vendors' databases and how their last reading went, for `sessions status`."""
+        rows = self._connection.execute(
+            "SELECT path, racy, problem FROM sources WHERE kind = ? ORDER BY path", (DATABASE,)
+        )
+        return [
+            {
+                "path": real_path(path).encode("utf-8", "replace").decode(),
+                "state": "ok" if problem is None else "stale" if again else "corrupt",
+                "why": problem,
+            }
+            for path, again, problem in rows
+        ]
 
     # -- meta --------------------------------------------------------------------------------------------------------
 
@@ -258,3 +296,7 @@ class Writer:
                     " WHERE value <> excluded.value",
                     (key, value),
                 )
+
+
+def _json(facts: Facts) -> str:
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))

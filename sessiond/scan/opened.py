@@ -1,0 +1,55 @@
+"""Opening a source so that nothing that lies there can do harm: a pipe, a device, a link, a file of another kind."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import stat
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sessiond.model import DATABASE, Fingerprint, Reading, Source
+
+log = logging.getLogger(__name__)
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+
+Use = Callable[[io.FileIO, int], Reading]
+"""Given the open file and the size to trust."""
+
+
+class Opened(NamedTuple):
+    """What came of reading one source."""
+
+    reading: Reading | None
+    """None when it could not be read; `problem` says why."""
+    fingerprint: Fingerprint
+    """Of the file that was open; for a database as it was found."""
+    problem: str = ""
+    is_gone: bool = False
+    """It was deleted between the look and the opening."""
+
+
+def read_safely(source: Source, fingerprint: Fingerprint, use: Use) -> Opened:
+    """Open the source and use it. Never blocks on what is no regular file, never raises for one file's sake."""
+    try:
+        descriptor = os.open(source.path, _FLAGS)
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+        return Opened(None, fingerprint, error.strerror or str(error), gone)
+    with io.FileIO(descriptor) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return Opened(None, fingerprint, "not a regular file")
+        if source.kind != DATABASE:
+            fingerprint = Fingerprint(
+                status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            )
+        try:
+            return Opened(use(file, fingerprint.size), fingerprint)
+        except OSError as error:
+            return Opened(None, fingerprint, error.strerror or str(error))
+        except Exception:  # one file must never stop the rest
+            log.exception("cannot read %s", source.path)
+            return Opened(None, fingerprint, "internal error, see the log")

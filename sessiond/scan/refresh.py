@@ -1,0 +1,69 @@
+"""A whole scan with what belongs to it, for the daemon, for `--once` and for a client without a daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+
+from sessiond import locks, paths
+from sessiond.config import Config, Homes
+from sessiond.providers import load_all
+from sessiond.scan.scanner import Outcome, Progress, Scanner
+from sessiond.store.connection import prepare_folder
+from sessiond.store.writer import Writer
+
+DAY_MS = 86_400_000
+
+
+def refresh(
+    folder: str,
+    homes: Homes,
+    config: Config,
+    *,
+    wait_s: float | None,
+    progress: Progress | None = None,
+    gaps: bool = False,
+) -> bool:
+    """Bring the index in `folder` up to date; False when somebody else held `write.lock` for all of `wait_s`."""
+    prepare_folder(folder)
+    with locks.held(paths.write_lock(folder), wait_s) as mine:
+        if not mine:
+            return False
+        writer = Writer(folder)
+        with contextlib.closing(writer):
+            scanner = Scanner(load_all(homes), writer)
+            scan_all(scanner, homes, config, progress)
+            while gaps and scanner.fill_next_gap() is not None:
+                pass
+    return True
+
+
+def scan_all(scanner: Scanner, homes: Homes, config: Config, progress: Progress | None = None) -> Outcome:
+    """A full scan with what belongs to it: build state and homes in `meta`, second look, rows past their time."""
+    writer = scanner.writer
+    first = writer.meta("state") != "complete"
+
+    def report(done: int, total: int, /) -> None:
+        if first:
+            with writer.transaction():
+                writer.set_meta(state=f"building {done}/{total}")
+        if progress is not None:
+            progress(done, total)
+
+    outcome = scanner.full(report)
+    if scanner.has_missing:
+        scanner.second_look()
+    now_ms = time.time_ns() // 1_000_000
+    with writer.transaction():
+        writer.drop_gone(now_ms - config.gone_days * DAY_MS)
+        writer.set_meta(
+            state="complete", last_full_scan_ms=now_ms, homes=homes.lines(), rescan_s=config.rescan_s,
+            retention_days=config.claude_retention_days, unreadable=_lines(outcome.walk.unreadable),
+        )  # fmt: skip
+    return outcome
+
+
+def _lines(unreadable: Mapping[str, str]) -> str:
+    lines = "\n".join(f"{folder}\t{why}" for folder, why in sorted(unreadable.items()))
+    return lines.encode("utf-8", "replace").decode()

@@ -1,0 +1,310 @@
+"""The present homes against the index: look, read, merge, store, forget."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sessiond.model import DATABASE, Excluded, Fingerprint, Previous, Reading, Reason, Source, Walk
+from sessiond.providers.base import Provider
+from sessiond.scan import roots
+from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
+from sessiond.scan.opened import read_safely
+from sessiond.store.writer import Key, Known, Writer
+
+__all__ = ["GAP_FILE_BYTES", "RACY_MS", "SECOND_LOOK_MS", "Outcome", "Progress", "Scanner"]
+
+SECOND_LOOK_MS = 2000
+"""How long a session must have been without a file before its row is marked gone."""
+GAP_FILE_BYTES = 64 << 20
+"""How much of one file's middle the gap pass looks at."""
+BATCH_SOURCES = 400
+BATCH_S = 0.5
+
+
+class Progress(Protocol):
+    """Told of each batch; may raise to end the scan after it."""
+
+    def __call__(self, done: int, total: int, /) -> None: ...
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one scan did."""
+
+    found: int = 0
+    read: int = 0
+    absent: int = 0
+    changed: list[tuple[str, Fingerprint]] = field(default_factory=list)
+    """What was on disk otherwise than remembered."""
+    walk: Walk = field(default_factory=Walk)
+
+
+class Scanner:
+    """The caller holds `write.lock` while any method runs, and makes a new scanner after any exception."""
+
+    def __init__(self, providers: Sequence[Provider], writer: Writer) -> None:
+        self.providers = providers
+        self.writer = writer
+        self._by_app = {provider.app: provider for provider in providers}
+        self._roots = [root for provider in providers for root in provider.roots()]
+        self._known = writer.known({provider.app: provider.reader_version for provider in providers})
+        self._folders: set[str] | None = None
+        self._identities: roots.Identities = json.loads(str(writer.meta("roots") or "{}"))
+        self.has_missing = bool(writer.missing_paths())
+        """Whether sessions wait for their second look."""
+
+    # -- entry points ------------------------------------------------------------------------------------------------
+
+    def full(self, progress: Progress | None = None) -> Outcome:
+        """Look at everything on disk."""
+        outcome = Outcome()
+        found = self._discover(outcome.walk)
+        outcome.found = len(found)
+        hidden = outcome.walk.unreadable
+        decision = decide(found, self._known, hidden, self._is_ours)
+        if decision.absent:
+            hidden.update(roots.replaced(self._roots, self._identities, self._known, found))
+            found = {**self._discover(Walk()), **found}  # what moved while the folders were listed is found now
+            decision = decide(found, self._known, hidden, self._is_ours)
+        self._carry_out(decision, outcome, progress)
+        self._remember_roots(hidden)
+        return outcome
+
+    def changed(self, changed_paths: Iterable[str]) -> Outcome:
+        """Look at single paths: files, folders, or what used to be one of them."""
+        outcome = Outcome()
+        found: dict[str, Fingerprint] = {}
+        looked_at: dict[str, Known] = {}
+        hidden = outcome.walk.unreadable
+        for path in changed_paths:
+            claimed = False
+            for provider in self.providers:
+                source = provider.claim(path)
+                if source is not None:
+                    claimed = True
+                    self._look_at(provider, source, found, looked_at, hidden)
+            if not claimed:
+                self._look_below(path, found, looked_at, outcome.walk)
+        outcome.found = len(found)
+        lost = looked_at.keys() - found.keys()
+        for path in lost:
+            why = roots.why_hidden(path, self._roots, self._identities)
+            if why is not None:
+                hidden.setdefault(*why)
+        self._carry_out(decide(found, looked_at, hidden, self._is_ours), outcome, None)
+        return outcome
+
+    def second_look(self, now_ms: int | None = None) -> int:
+        """Mark sessions gone whose files have been missing for long enough; how many still wait."""
+        now_ms = _now_ms() if now_ms is None else now_ms
+        back = [path for path in self.writer.missing_paths() if os.path.lexists(path)]
+        if back:
+            self.changed(back)
+        with self.writer.transaction():
+            left = self.writer.settle_missing(now_ms, SECOND_LOOK_MS)
+        self.has_missing = left > 0
+        return left
+
+    def fill_next_gap(self) -> int | None:
+        """Look through the middle of the newest file that has one left; the bytes looked at, None when none is left."""
+        for path, source_id, gap_bytes in self.writer.gaps():
+            source = self._claim(path)
+            if source is not None and path in self._known:
+                self._fill(source, self.writer.previous(source_id))
+                return min(gap_bytes, GAP_FILE_BYTES)
+        return None
+
+    def files_with_gaps(self) -> int:
+        return len(self.writer.gaps())
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def _discover(self, walk: Walk) -> dict[str, Fingerprint]:
+        found: dict[str, Fingerprint] = {}
+        for provider in self.providers:
+            found.update(provider.discover(walk))
+        return found
+
+    def _is_ours(self, path: str) -> bool:
+        return self._claim(path) is not None
+
+    def _claim(self, path: str) -> Source | None:
+        for provider in self.providers:
+            source = provider.claim(path)
+            if source is not None:
+                return source
+        return None
+
+    def _look_at(
+        self,
+        provider: Provider,
+        source: Source,
+        found: dict[str, Fingerprint],
+        looked_at: dict[str, Known],
+        hidden: dict[str, str],
+    ) -> None:
+        known = self._known.get(source.path)
+        if known is not None:
+            looked_at[source.path] = known
+        try:
+            found[source.path] = provider.fingerprint(source)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            hidden[source.path] = error.strerror or str(error)
+
+    def _look_below(self, path: str, found: dict[str, Fingerprint], looked_at: dict[str, Known], walk: Walk) -> None:
+        """A folder, or a path that no provider knows: what was known below it, and what lies there now."""
+        inside = path + "/"
+        if path in self._known_folders() or any(folder.startswith(inside) for folder in self._known_folders()):
+            looked_at.update((p, known) for p, known in self._known.items() if p.startswith(inside))
+        if os.path.isdir(path):
+            for provider in self.providers:
+                found.update(provider.discover(walk, below=path))
+
+    def _known_folders(self) -> set[str]:
+        """Folders that hold or held a known file; few, so that foreign names cost little."""
+        if self._folders is None:
+            self._folders = {os.path.dirname(path) for path in self._known}
+        return self._folders
+
+    def _remember_roots(self, hidden: Iterable[str]) -> None:
+        now = roots.identities(root for root in self._roots if root.path not in hidden)
+        if any(self._identities.get(path) != identity for path, identity in now.items()):
+            self._identities.update(now)
+            with self.writer.transaction():
+                self.writer.set_meta(roots=json.dumps(self._identities))
+
+    # -- carrying out ------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, decision: Decision, outcome: Outcome, progress: Progress | None) -> None:
+        total = len(decision.read)
+        outcome.read = total
+        outcome.absent = len(decision.absent)
+        outcome.changed = [
+            (path, fingerprint)
+            for path, fingerprint in decision.read
+            if path not in self._known or self._known[path].fingerprint != fingerprint
+        ]
+        done = 0
+        for batch in _batches(decision.read):
+            with self.writer.transaction():
+                touched: set[Key] = set()
+                for path, fingerprint in batch:
+                    touched |= self._read(path, fingerprint)
+                    done += 1
+                if done == total:
+                    touched |= self._forget(decision.absent)
+                self._merge(touched)
+            if progress is not None:
+                progress(done, total)
+        if not total and decision.absent:
+            with self.writer.transaction():
+                self._merge(self._forget(decision.absent))
+
+    def _read(self, path: str, fingerprint: Fingerprint) -> set[Key]:
+        source = self._claim(path)
+        if source is None:
+            return set()
+        provider = self._by_app[source.app]
+        known = self._known.get(path)
+        previous = None
+        if (
+            known is not None
+            and known.reader_version == provider.reader_version
+            and (source.kind == DATABASE or known.fingerprint.ino == fingerprint.ino)
+        ):
+            previous = self.writer.previous(known.source_id)
+
+        def observe(file: io.FileIO, size: int) -> Reading:
+            return provider.observe(source, file, size, previous)
+
+        opened = read_safely(source, fingerprint, observe)
+        if opened.reading is None and opened.is_gone:
+            if known is None or roots.why_hidden(path, self._roots, self._identities) is not None:
+                return set()
+            return self._forget([path])
+        if opened.reading is None and known is not None:
+            self._known[path] = self.writer.note_source(known, opened.fingerprint, opened.problem)
+            return set()
+        reading = opened.reading or Reading({}, problem=opened.problem)
+        again = opened.reading is None or reading.partial or is_racy(opened.fingerprint, _now_ms())
+        self._known[path], touched = self.writer.replace_source(
+            source, opened.fingerprint, reading, provider.reader_version, again=again
+        )
+        if self._folders is not None and known is None:
+            self._folders.add(os.path.dirname(path))
+        return touched
+
+    def _fill(self, source: Source, previous: Previous) -> None:
+        provider = self._by_app[source.app]
+        known = self._known[source.path]
+
+        def fill(file: io.FileIO, _size: int) -> Reading:
+            try:
+                return provider.fill(source, file, previous, GAP_FILE_BYTES)
+            finally:
+                _leave_cache_alone(file)
+
+        opened = read_safely(source, known.fingerprint, fill)
+        reading = opened.reading or Reading({}, previous.state, partial=True, problem=opened.problem)
+        with self.writer.transaction():
+            self._known[source.path], touched = self.writer.replace_source(
+                source, known.fingerprint, reading, provider.reader_version, again=known.again
+            )
+            self._merge(touched)
+
+    def _forget(self, absent: Iterable[str]) -> set[Key]:
+        touched: set[Key] = set()
+        for path in absent:
+            known = self._known.pop(path, None)
+            if known is not None:
+                touched |= self.writer.forget_source(known.source_id)
+        return touched
+
+    def _merge(self, touched: Iterable[Key]) -> None:
+        for key in touched:
+            observations = self.writer.observations(key)
+            merged = self._by_app[key[0]].merge(observations) if observations else Excluded(Reason.MISSING)
+            if not isinstance(merged, Excluded):
+                self.writer.put_session(merged)
+            elif merged.reason is Reason.MISSING:
+                self.has_missing |= self.writer.miss_session(key, _now_ms())
+            else:
+                self.writer.drop_session(key)
+
+
+def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tuple[str, Fingerprint]]]:
+    """Runs of items, each as many as fit into `BATCH_SOURCES` and `BATCH_S`."""
+    rest = iter(items)
+    left = len(items)
+
+    def batch() -> Iterator[tuple[str, Fingerprint]]:
+        nonlocal left
+        deadline = time.monotonic() + BATCH_S
+        for taken, item in enumerate(rest, 1):
+            left -= 1
+            yield item
+            if taken >= BATCH_SOURCES or time.monotonic() >= deadline:
+                return
+
+    while left > 0:
+        yield batch()
+
+
+def _leave_cache_alone(file: io.FileIO) -> None:
+    """Give back the pages that the gap pass read: nobody else asked for them."""
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
