@@ -1,0 +1,23 @@
+"""The background service of one user: a systemd user unit, or a launchd agent on macOS.
+
+`job` says what is to be run, `systemd` and `launchd` each make a text of it and carry it to their manager, `purge`
+removes the index.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import paths
+from sessiond.service.job import Manager
+
+
+def manager(env: paths.Environment) -> Manager:
+    """The kind of service manager that this system has; whether it answers shows when it is asked for something."""
+    if sys.platform == "darwin":
+        from sessiond.service.launchd import Launchd  # noqa: PLC0415 - one of the two is needed
+
+        return Launchd(env)
+    from sessiond.service.systemd import Systemd  # noqa: PLC0415
+
+    return Systemd(env)
