@@ -237,7 +237,7 @@ class Scanner:
         reading = opened.reading or Reading({}, problem=opened.problem)
         again = opened.reading is None or reading.partial or is_racy(opened.fingerprint, _now_ms())
         self._known[path], touched = self.writer.replace_source(
-            source, opened.fingerprint, reading, provider.reader_version, again=again
+            source, opened.fingerprint, reading, provider.reader_version, again=again, known=known
         )
         if self._folders is not None and known is None:
             self._folders.add(os.path.dirname(path))
@@ -257,7 +257,7 @@ class Scanner:
         reading = opened.reading or Reading({}, previous.state, partial=True, problem=opened.problem)
         with self.writer.transaction():
             self._known[source.path], touched = self.writer.replace_source(
-                source, known.fingerprint, reading, provider.reader_version, again=known.again
+                source, known.fingerprint, reading, provider.reader_version, again=known.again, known=known
             )
             self._merge(touched)
 

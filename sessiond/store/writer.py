@@ -140,15 +140,14 @@ class Writer:
             source.app, source.home, source.kind, *fingerprint, again, reader_version, reading.gap_bytes, reading.state,
             reading.problem,
         )  # fmt: skip
-        if known is None:
+        source_id = None if known is None else known.source_id
+        if source_id is None or not self._connection.execute(_SOURCE_UPDATE, (*values, source_id)).rowcount:
             source_id = self._connection.execute(_SOURCE_INSERT, (stored_path(source.path), *values)).lastrowid
             assert source_id is not None
             for session_id, facts in reading.facts.items():
                 self._connection.execute(_OBSERVATION, (source_id, session_id, _json(facts)))
             changed = set(reading.facts)
         else:
-            source_id = known.source_id
-            self._connection.execute(_SOURCE_UPDATE, (*values, source_id))
             changed = set() if reading.partial else self._replace_observations(source_id, reading.facts)
         return Known(source_id, fingerprint, reader_version, again), {(source.app, i) for i in changed}
 
