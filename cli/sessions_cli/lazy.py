@@ -1,0 +1,60 @@
+"""The click group: knows every command by name, imports one when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+import click
+
+from sessiond import __version__
+from sessions_cli.options import COMMANDS
+
+_OWN_OPTIONS = ("--help", "-h", "--version")
+
+
+class LazyGroup(click.Group):
+    """Words that are no command are words to find."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in COMMANDS and args[0] not in _OWN_OPTIONS:
+            args = ["find", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"sessions_cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    name="sessions",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Without a command: `sessions WORDS` finds, `sessions` alone lists.",
+)
+@click.version_option(__version__, message="sessions %(version)s")
+def group() -> None:
+    """Find and continue your Claude Code and Codex sessions."""
+
+
+def run_click(argv: Sequence[str]) -> int:
+    """Carry out a command line; its exit code comes back."""
+    try:
+        code = group.main(args=list(argv), prog_name="sessions", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo(err=True)
+        return 130
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,47 @@
+"""Writing to stdout and stderr: results on the one, talk on the other; a closed pipe is no error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessions_cli.render import printable
+
+
+def write(text: str) -> None:
+    """Results; UTF-8 unless the terminal's locale cannot show it."""
+    encoding = "utf-8"
+    if is_terminal():
+        encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(encoding, "backslashreplace"))
+
+
+def say(line: str) -> None:
+    """One line of talk, printable whatever is in it."""
+    text = f"sessions: {printable(line)}\n"
+    try:
+        sys.stderr.write(text)
+    except UnicodeEncodeError:
+        sys.stderr.write(text.encode("ascii", "backslashreplace").decode())
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def terminal_columns() -> int:
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def is_colored(choice: str) -> bool:
+    """Whether to colour: as told, else on a terminal that can and a user who did not decline (NO_COLOR)."""
+    if choice != "auto":
+        return choice == "always"
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,193 @@
+"""Words and filters as SQL. Pure; imported by the fast path of the client, so it imports next to nothing."""
+
+from __future__ import annotations
+
+from sessiond.store.fold import fold
+
+APPS = ("claude-code", "codex")
+COLUMNS = (
+    "app", "id", "home", "path", "cwd", "repo", "branch", "title", "title_from", "first_prompt", "model",
+    "model_provider", "effort", "approval", "sandbox", "version", "origin", "created_ms", "updated_ms", "bytes",
+    "archived", "interactive", "resumable", "gone_ms", "forked_from",
+)  # fmt: skip
+"""The public columns, in the order of the table and of `model.Session`."""
+FLAGS = ("archived", "interactive", "resumable")
+LISTED = "s.interactive = 1 AND s.resumable = 1 AND s.archived = 0 AND s.gone_ms IS NULL"
+"""The rows of the default list: word for word the condition of the partial index `sessions_listed`."""
+_TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', s.{} / 1000.0, 'unixepoch')"
+JSON = (
+    "json_object("
+    + ", ".join(
+        [
+            f"'{c}', json(iif(s.{c}, 'true', 'false'))"
+            if c in FLAGS
+            else f"'{c}', {'CAST(s.path AS TEXT)' if c == 'path' else 's.' + c}"
+            for c in COLUMNS
+        ]
+        + [f"'{name}', {_TIME.format(name + '_ms')}" for name in ("updated", "created")]
+    )
+    + ")"
+)
+"""One session as a JSON object, made by SQLite; `path` may hold bytes that are no UTF-8."""
+
+ORDERS = {
+    "updated": "s.updated_ms DESC, s.id",
+    "created": "s.created_ms DESC, s.id",
+    "size": "s.bytes DESC, s.id",
+}
+
+
+class Filters:
+    """Which sessions are asked for. Everything is optional; times are milliseconds UTC."""
+
+    __slots__ = (
+        "all", "app", "archived", "branch", "folders", "gone", "repos", "since_ms", "until_ms", "words",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        words: tuple[str, ...] = (),
+        app: str | None = None,
+        folders: tuple[str, ...] = (),
+        repos: tuple[str, ...] = (),
+        branch: str | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+        archived: bool = False,
+        gone: bool = False,
+        all: bool = False,  # noqa: A002 - the option's own name
+    ) -> None:
+        self.words = words
+        """Folded, none empty; each must be found in one column, different ones may be in different columns."""
+        self.app = app
+        self.folders = folders
+        """Sessions in one of these folders or below it, or with one of `repos` as their repository."""
+        self.repos = repos
+        self.branch = branch
+        self.since_ms = since_ms
+        self.until_ms = until_ms
+        self.archived = archived
+        self.gone = gone
+        self.all = all
+
+    @property
+    def is_default_list(self) -> bool:
+        return not (self.all or self.archived or self.gone)
+
+    def unhidden(self) -> Filters:
+        """The same question without the conditions of the default list."""
+        return Filters(
+            words=self.words, app=self.app, folders=self.folders, repos=self.repos, branch=self.branch,
+            since_ms=self.since_ms, until_ms=self.until_ms, archived=self.archived, gone=self.gone, all=True,
+        )  # fmt: skip
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The folded words of what was typed: split at white space, those that fold to nothing left out."""
+    return tuple([w for w in map(fold, text.split()) if w])
+
+
+class Condition:
+    """A part of a WHERE clause with its parameters."""
+
+    __slots__ = ("parameters", "sql")
+
+    def __init__(self, sql: str, *parameters: object) -> None:
+        self.sql = sql
+        self.parameters = parameters
+
+
+def conditions(filters: Filters) -> list[Condition]:
+    """Everything but the words, over `sessions s`."""
+    found = [Condition(scope(filters))]
+    if filters.app is not None:
+        found.append(Condition("s.app = ?", filters.app))
+    if filters.folders or filters.repos:
+        found.append(_below(filters.folders, filters.repos))
+    if filters.branch is not None:
+        found.append(Condition("s.branch = ?", filters.branch))
+    if filters.since_ms is not None:
+        found.append(Condition("s.updated_ms >= ?", filters.since_ms))
+    if filters.until_ms is not None:
+        found.append(Condition("s.updated_ms < ?", filters.until_ms))
+    return found
+
+
+def scope(filters: Filters) -> str:
+    """The conditions of the default list as far as they hold for this question."""
+    if filters.is_default_list:
+        return LISTED
+    parts = ["s.archived = 1"] if filters.archived else []
+    if filters.gone:
+        parts.append("s.gone_ms IS NOT NULL")
+    if not filters.all:
+        parts.append("s.interactive = 1")
+        if not filters.archived:
+            parts.append("s.archived = 0")
+        if not filters.gone:
+            parts.append("s.gone_ms IS NULL")
+    return " AND ".join(parts) or "1"
+
+
+def _below(folders: tuple[str, ...], repos: tuple[str, ...]) -> Condition:
+    parts, parameters = [], []
+    for folder in folders:
+        inside = folder.rstrip("/") + "/"
+        parts.append("s.cwd = ? OR (s.cwd >= ? AND s.cwd < ?)")
+        parameters += [folder, inside, inside[:-1] + "0"]
+    for repo in repos:
+        parts.append("s.repo = ?")
+        parameters.append(repo)
+    return Condition("(" + " OR ".join(parts) + ")", *parameters)
+
+
+def matters(word: str) -> bool:
+    """Whether the word can tell sessions apart: a part of every app's name is found in each of them."""
+    return not all(word in app for app in APPS)
+
+
+def phrase(text: str) -> str:
+    """Text for FTS5, in which nothing is syntax."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def candidates(filters: Filters) -> list[Condition]:
+    """Selects whose union, by `rowid`, holds every session asked for and few others; none when no index helps.
+
+    The trigram index knows title, folder and branch; parts of ids and of apps' names are looked up on the side.
+    """
+    words = [w for w in filters.words if len(w) >= 3 and matters(w)]
+    phrases = [phrase(w) for w in words] + _filter_phrases(filters)
+    if not phrases:
+        return []
+    found = [Condition("SELECT rowid FROM sessions_fts WHERE sessions_fts MATCH ?", " AND ".join(phrases))]
+    for word in words:
+        found += [Condition("SELECT session_no FROM sessions WHERE app = ?", app) for app in APPS if word in app]
+        if word.isascii() and word.replace("-", "").replace("_", "").isalnum():
+            parts = " AND ".join([phrase(word[at : at + 3]) for at in range(len(word) - 2)])
+            found.append(Condition("SELECT rowid FROM ids_fts WHERE ids_fts MATCH ?", parts))
+    return found
+
+
+def _filter_phrases(filters: Filters) -> list[str]:
+    """What a filter's value implies for the folded text: the branch's name, the last part of the one folder."""
+    found = []
+    if filters.branch is not None and len(fold(filters.branch)) >= 3:
+        found.append("branch : " + phrase(fold(filters.branch)))
+    if len(filters.folders) == 1 and not filters.repos:
+        last = fold(filters.folders[0].rstrip("/").rpartition("/")[2])
+        if len(last) >= 3:
+            found.append("cwd : " + phrase(last))
+    return found
+
+
+def word_conditions(filters: Filters) -> list[Condition]:
+    """Whether a row holds the words, by looking at it: over `sessions s JOIN search_text t`."""
+    return [_word_condition(w) for w in filters.words if matters(w)]
+
+
+def _word_condition(word: str) -> Condition:
+    by_app = "".join([f"s.app = '{app}' OR " for app in APPS if word in app])
+    texts = ("t.title", "t.cwd", "t.branch", "lower(s.id)")
+    return Condition(f"({by_app}{' OR '.join([f'instr({text}, ?)' for text in texts])})", *[word] * len(texts))
