@@ -1,0 +1,73 @@
+"""Compressed rollouts, `.jsonl.zst`: folded as a stream in bounded memory, by whichever decoder there is."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, cast
+
+from sessiond.jsonl import CUT, HEAD_BYTES, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, BinaryFile
+from sessiond.providers.codex.rollouts import fold_stream
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+OUTPUT_BYTES = 64 << 20
+"""How much of one file is unpacked; what lies beyond is not looked at."""
+_MODULES = ("compression.zstd", "backports.zstd")
+"""The standard library from Python 3.14 on, and the extra `zstd` of this package."""
+_LINE_BYTES = 8 << 20
+
+
+def unpacked(file: BinaryFile) -> io.BufferedIOBase | None:
+    """The unpacked bytes of an open file from its beginning, None when no decoder is installed."""
+    file.seek(0)
+    for name in _MODULES:
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return cast("io.BufferedIOBase", module.ZstdFile(file))
+    return None
+
+
+def observe(file: BinaryFile, size: int) -> tuple[str | None, dict[str, Any], str | None]:
+    """The thread's id, what the file says, and why it could not be read.
+
+    Without a decoder the name, or the row in a database, must do.
+    """
+    if size == 0:
+        return None, {}, None
+    stream = unpacked(file)
+    if stream is None:
+        return None, {"sealed": 1}, None
+    broken: list[str] = []
+    own_id, facts = fold_stream(_blocks(stream, broken))
+    return own_id, facts or {"sealed": 1}, broken[0] if broken else None
+
+
+def _blocks(stream: io.BufferedIOBase, broken: list[str]) -> Iterator[bytes]:
+    """Whole lines in blocks of about 1 MiB; an over-long line as its two ends. Ends where the data is damaged."""
+    left = OUTPUT_BYTES
+    rest = b""
+    while left > 0:
+        try:
+            block = stream.read(HEAD_BYTES)
+        except (OSError, EOFError, ValueError, RuntimeError, ArithmeticError) as error:
+            broken.append(f"damaged: {error}")
+            break
+        except Exception as error:  # noqa: BLE001 - the decoders' own error classes have no common base
+            broken.append(f"damaged: {error}")
+            break
+        if not block:
+            break
+        left -= len(block)
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        elif len(rest) < _LINE_BYTES:
+            rest += block
+        else:
+            rest = rest[:KEEP_FIRST_BYTES] + CUT + block[-KEEP_LAST_BYTES:]
+    if rest:
+        yield rest

@@ -1,0 +1,272 @@
+"""The fold over a rollout's lines: search the bytes for the wanted keys, parse the lines that hit. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sessiond.jsonl import parse
+from sessiond.providers.base import one_line, plain, time_ms
+from sessiond.providers.codex import prompts
+from sessiond.providers.codex.header import branch_of, thread_id
+
+Facts = dict[str, Any]
+
+EVENTS = 1
+"""The file has events, so that prompts come from them alone."""
+FROM_MESSAGE = 2
+"""The prompt is that of a message, because no event was seen yet."""
+TAIL_SETTINGS = 4
+TAIL_NAME = 8
+"""What a suffix said: the gap before it is older."""
+WAS_GAP = 16
+"""The file has, or had, a part that nobody read in order: what is appended is no longer the contiguous prefix."""
+
+SETTINGS_TAIL_BYTES = 1 << 20
+"""How far back the settings of the last turn are looked for when the end of the file does not hold them."""
+SETTING_CHARS = 2000
+_TIMED_LINES = 64
+"""How many broken lines at the end may hide the last record's time."""
+_SETTINGS_LINES = 64
+_PROMPT_LINES = 400
+
+_PROMPT_KEYS = (b'"user_message"', b'"UserMessage"', b'"thread_goal_updated"')
+_SETTINGS_KEYS = (b'"turn_context"', b'"thread_settings_applied"')
+_TALK_KEYS = (b'"assistant"', b'"agent_message"', b'"function_call"')
+_SETTINGS = ("model", "effort", "approval", "sandbox", "cwd")
+
+
+class Fold:
+    """The facts of one file while its lines go by, in order."""
+
+    def __init__(self, facts: Facts, own_id: str | None, flags: int = 0) -> None:
+        self.facts = facts
+        self.flags = flags
+        self._id = own_id
+
+    def prefix(self, data: bytes) -> None:
+        """Lines that follow without a gap on all that was seen."""
+        if not data:
+            return
+        self._prompt(data)
+        self._latest(data)
+
+    def suffix(self, data: bytes) -> None:
+        """Lines behind a gap: only what the newest lines tell."""
+        before = self.facts.get("name")
+        if self._latest(data):
+            self.flags |= TAIL_SETTINGS
+        if self.facts.get("name") != before:
+            self.flags |= TAIL_NAME
+        self._talk(data)
+
+    def middle(self, data: bytes) -> None:
+        """Lines out of the gap, in order: older than a suffix, newer than the prefix."""
+        known = dict(self.facts)
+        self._prompt(data)
+        self._latest(data)
+        keep = ["updated_ms", "branch", *(_SETTINGS if self.flags & TAIL_SETTINGS else ())]
+        if self.flags & TAIL_NAME:
+            keep.append("name")
+        for key in keep:
+            _put(self.facts, key, known.get(key))
+
+    @staticmethod
+    def is_enough(tail: bytes) -> bool:
+        """Whether a tail tells when the last record was written and, within reason, the last turn's settings."""
+        if _last_time(tail) is None:
+            return False
+        return len(tail) >= SETTINGS_TAIL_BYTES or any(key in tail for key in _SETTINGS_KEYS)
+
+    # -- first facts -------------------------------------------------------------------------------------------------
+
+    def _prompt(self, data: bytes) -> None:
+        facts = self.facts
+        if not self.flags & EVENTS and b'"event_msg"' in data:
+            self.flags |= EVENTS
+            if self.flags & FROM_MESSAGE:
+                self.flags &= ~FROM_MESSAGE
+                del facts["prompt"]
+                facts["talk"] = 1
+        if "prompt" not in facts and self.flags & EVENTS:
+            self._prompt_of_events(data)
+        if "prompt" not in facts:
+            self._prompt_of_messages(data)
+            self._talk(data)
+        if "prompt" in facts:
+            facts.pop("talk", None)
+
+    def _prompt_of_events(self, data: bytes) -> None:
+        for line in _lines_with(data, _PROMPT_KEYS):
+            record = parse(line)
+            payload = record.get("payload") if record else None
+            if not isinstance(payload, dict) or record is None or record.get("type") != "event_msg":
+                continue
+            prompt = prompts.of_event(payload)
+            if prompt is not None:
+                self.facts["prompt"] = prompt
+                return
+            if payload.get("type") == "thread_goal_updated" and "goal" not in self.facts:
+                _put(self.facts, "goal", prompts.of_goal(payload))
+
+    def _prompt_of_messages(self, data: bytes) -> None:
+        facts = self.facts
+        before_the_envelope = "generation" in facts
+        for line in _lines_with(data, (b'"user"',)):
+            record = parse(line)
+            item = record.get("payload") if record and record.get("type") == "response_item" else record
+            if not isinstance(item, dict):
+                continue
+            if before_the_envelope and "cwd" not in facts:
+                _put(facts, "cwd", plain(prompts.folder_in(item)))
+            prompt = prompts.of_message(item)
+            if prompt is None:
+                continue
+            if self.flags & EVENTS:
+                facts["talk"] = 1
+            else:
+                facts["prompt"] = prompt
+                self.flags |= FROM_MESSAGE
+            return
+
+    def _talk(self, data: bytes) -> None:
+        facts = self.facts
+        if "prompt" not in facts and "talk" not in facts and any(key in data for key in _TALK_KEYS):
+            facts["talk"] = 1
+
+    # -- last facts --------------------------------------------------------------------------------------------------
+
+    def _latest(self, data: bytes) -> bool:
+        """Take over what the newest lines tell; whether a turn's settings were among it."""
+        moment = _last_time(data)
+        if moment is not None:
+            self.facts["updated_ms"] = moment
+        if b'"session_meta"' in data:
+            self._git(data)
+        if b'"thread_name_updated"' in data:
+            self._name(data)
+        settings = _settings(data)
+        for key, value in settings.items():
+            _put(self.facts, key, value)
+        return bool(settings)
+
+    def _git(self, data: bytes) -> None:
+        """A later header of the same thread corrects its git facts; one of another thread is copied history."""
+        for line in _lines_with(data, (b'"session_meta"',)):
+            record = parse(line)
+            payload = record.get("payload") if record and record.get("type") == "session_meta" else None
+            if isinstance(payload, dict) and isinstance(payload.get("git"), dict) and thread_id(payload) == self._id:
+                _put(self.facts, "branch", branch_of(payload))
+
+    def _name(self, data: bytes) -> None:
+        for line in _lines_with(data, (b'"thread_name_updated"',)):
+            payload = (parse(line) or {}).get("payload")
+            if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
+                _put(self.facts, "name", one_line(payload.get("thread_name")))
+
+
+def _settings(data: bytes) -> Facts:
+    """The last value of each setting that the lines state; None where they state that there is none."""
+    found: Facts = {}
+    keys = [key for key in _SETTINGS_KEYS if key in data]
+    wanted = (*_SETTINGS, "provider") if _SETTINGS_KEYS[1] in keys else _SETTINGS
+    end = len(data)
+    for _ in range(_SETTINGS_LINES):
+        at = max((data.rfind(key, 0, end) for key in keys), default=-1)
+        if at < 0 or all(key in found for key in wanted):
+            break
+        start = data.rfind(b"\n", 0, at) + 1
+        stop = data.find(b"\n", at)
+        end = start
+        for key, value in _stated(parse(data[start : stop if stop >= 0 else len(data)])).items():
+            found.setdefault(key, value)
+    return found
+
+
+def _stated(record: dict[str, Any] | None) -> Facts:
+    """The settings in a `turn_context`, or in the event of August 2026 that carries the same."""
+    payload = record.get("payload") if record else None
+    if record is None or not isinstance(payload, dict):
+        return {}
+    if record.get("type") == "turn_context":
+        profile = payload.get("permission_profile")
+        stated: Facts = {
+            "model": plain(payload.get("model")),
+            "approval": recorded(payload.get("approval_policy")),
+            "sandbox": recorded(payload.get("sandbox_policy") if profile is None else profile),
+            "cwd": plain(payload.get("cwd")),
+        }
+        always: Facts = {"effort": plain(payload.get("effort"))}
+    elif record.get("type") == "event_msg" and payload.get("type") == "thread_settings_applied":
+        settings = payload.get("thread_settings")
+        if not isinstance(settings, dict):
+            return {}
+        stated = {
+            "model": plain(settings.get("model")),
+            "provider": plain(settings.get("model_provider_id")),
+            "approval": recorded(settings.get("approval_policy")),
+            "sandbox": recorded(settings.get("permission_profile")),
+            "cwd": plain(settings.get("cwd")),
+        }
+        always = {"effort": plain(settings["reasoning_effort"])} if "reasoning_effort" in settings else {}
+    else:
+        return {}
+    return {key: value for key, value in stated.items() if value is not None} | always
+
+
+def recorded(value: object) -> str | None:
+    """An approval or sandbox setting as it was recorded: a word, or an object as compact JSON.
+
+    An object that is too large to keep is reduced to its type, which no reader takes for more than it says.
+    """
+    if isinstance(value, dict):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        if len(text) > SETTING_CHARS:
+            text = json.dumps({"type": str(value.get("type"))[:40]}, separators=(",", ":"))
+        return plain(text)
+    return plain(value[:SETTING_CHARS]) if isinstance(value, str) else None
+
+
+def _last_time(data: bytes) -> int | None:
+    """The time of the last whole record that has one."""
+    end = len(data)
+    for _ in range(_TIMED_LINES):
+        while end > 0 and data[end - 1] in b"\n\r \0":
+            end -= 1
+        if end <= 0:
+            return None
+        start = data.rfind(b"\n", 0, end) + 1
+        if data.startswith(b'{"timestamp":"', start) and data[end - 1] == 0x7D:
+            moment = time_ms(data[start + 14 : start + 14 + 40].partition(b'"')[0].decode("ascii", "replace"))
+        else:
+            moment = time_ms((parse(data[start:end]) or {}).get("timestamp"))
+        if moment is not None:
+            return moment
+        end = start
+    return None
+
+
+def _lines_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[bytes]:
+    """The lines that hold one of the keys, in order; at most some hundreds."""
+    at = {key: data.find(key) for key in keys}
+    for _ in range(_PROMPT_LINES):
+        hits = [offset for offset in at.values() if offset >= 0]
+        if not hits:
+            return
+        hit = min(hits)
+        start = data.rfind(b"\n", 0, hit) + 1
+        stop = data.find(b"\n", hit)
+        if stop < 0:
+            stop = len(data)
+        yield data[start:stop]
+        for key, offset in at.items():
+            if 0 <= offset < stop:
+                at[key] = data.find(key, stop)
+
+
+def _put(facts: Facts, key: str, value: Any) -> None:
+    if value is None:
+        facts.pop(key, None)
+    else:
+        facts[key] = value

@@ -1,0 +1,24 @@
+"""session_index.jsonl: one line per rename, the last line of an id wins (docs/formats/codex.md, names)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.jsonl import BinaryFile, parse, read_blocks
+from sessiond.providers.base import one_line
+from sessiond.providers.codex.places import is_thread_id
+
+_BLOCK_BYTES = 1 << 20
+_MAX_BYTES = 64 << 20
+
+
+def observe(file: BinaryFile, size: int) -> dict[str, dict[str, Any]]:
+    """Thread id -> its newest name; an empty name is one that was cleared."""
+    found: dict[str, dict[str, Any]] = {}
+    for chunk in read_blocks(file, max(0, size - _MAX_BYTES), size, _BLOCK_BYTES):
+        for line in chunk.data.split(b"\n"):
+            record = parse(line) if line else None
+            if record is None or not is_thread_id(record.get("id")) or not isinstance(record.get("thread_name"), str):
+                continue
+            found[record["id"]] = {"name": one_line(record["thread_name"]) or ""}
+    return found

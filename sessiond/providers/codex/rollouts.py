@@ -1,0 +1,145 @@
+"""What a rollout says about its thread: a fold over its records that continues where it stopped.
+
+Facts of a rollout, all optional (the vendor's formats are told in docs/formats/codex.md):
+
+    generation    stated for the files before the envelope of September 2025, which nothing can resume
+    created_ms, cwd, branch, provider, version, origin, source, hidden, forked_from   from the first line
+    prompt, goal  the first thing asked for; the goal that was set before it
+    name          the last name of the builds that kept it here
+    model, effort, approval, sandbox, cwd   from the last turn's settings
+    updated_ms    time of the last record
+    talk          1 when somebody spoke or history was taken over, though no prompt was found
+    sealed        1 when the file is compressed and there is no decoder
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+from sessiond import jsonl
+from sessiond.jsonl import BinaryFile, Chunk
+from sessiond.model import Previous
+from sessiond.providers.codex.fold import TAIL_SETTINGS, WAS_GAP, Facts, Fold
+from sessiond.providers.codex.header import read_header
+
+_STATE = struct.Struct("<BQQQQII")
+_BOM = b"\xef\xbb\xbf"
+_FROM_GAP = ("prompt", "name", "goal")
+_SETTINGS = ("model", "effort", "approval", "sandbox", "cwd")
+
+
+class State(NamedTuple):
+    """Where reading continues."""
+
+    flags: int
+    size: int
+    """Of the file when it was read."""
+    offset: int
+    """Up to where its lines are consumed."""
+    gap_from: int
+    gap_to: int
+    seal_first: int
+    seal_last: int
+    """Checksums of what was read: as long as they hold, the file was only appended to."""
+
+    @property
+    def gap_bytes(self) -> int:
+        return self.gap_to - self.gap_from
+
+    def pack(self) -> bytes:
+        return _STATE.pack(*self)
+
+
+def unpack(state: bytes) -> State | None:
+    return State(*_STATE.unpack(state)) if len(state) == _STATE.size else None
+
+
+def observe(file: BinaryFile, size: int, previous: Previous | None) -> tuple[str | None, Facts, State]:
+    """The thread's id when the first line tells it, what the file says, and where to continue."""
+    old = unpack(previous.state) if previous is not None else None
+    if previous is None or old is None or len(previous.facts) != 1 or size < old.size or not _is_same(file, old):
+        return _from_scratch(file, size)
+    ((thread_id, facts),) = previous.facts.items()
+    if size > old.size:
+        return thread_id, *_continued(file, size, thread_id, dict(facts), old)
+    found, new_facts, new = _from_scratch(file, size)
+    return found, new_facts, _kept(new_facts, new, facts, old) if new.gap_bytes else new
+
+
+def _is_same(file: BinaryFile, old: State) -> bool:
+    return [old.seal_first, old.seal_last] == jsonl.seal(file, old.offset)
+
+
+def _from_scratch(file: BinaryFile, size: int) -> tuple[str | None, Facts, State]:
+    head = jsonl.read_head(file, size)
+    data = head.data.removeprefix(_BOM)
+    first, _, rest = data.partition(b"\n")
+    opening = read_header(first)
+    fold = Fold(opening.facts, opening.id)
+    fold.prefix(rest if opening.is_record else data)
+    offset, gap = head.end, (0, 0)
+    if size > jsonl.HEAD_BYTES and head.end < size and head.complete:
+        offset, gap = _follow_up(fold, jsonl.read_tail(file, head.end, size, fold.is_enough), head.end)
+    return opening.id, fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
+
+
+def _follow_up(fold: Fold, tail: Chunk, since: int) -> tuple[int, tuple[int, int]]:
+    """Fold the last lines in; up to where the file is consumed, and the gap before them."""
+    if tail.start <= since:
+        fold.prefix(tail.data)
+        return tail.end, (0, 0)
+    fold.flags |= WAS_GAP
+    fold.suffix(tail.data)
+    return tail.end, (since, tail.start)
+
+
+def _kept(facts: Facts, new: State, known: Facts, old: State) -> State:
+    """The same file looked at once more: what its middle told stays known."""
+    for key in _FROM_GAP:
+        if key in known:
+            facts.setdefault(key, known[key])
+    if not new.flags & TAIL_SETTINGS:
+        facts.update({key: known[key] for key in _SETTINGS if key in known})
+    return new._replace(flags=new.flags | old.flags, gap_from=old.gap_from, gap_to=old.gap_to)
+
+
+def _continued(file: BinaryFile, size: int, thread_id: str, facts: Facts, old: State) -> tuple[Facts, State]:
+    fold = Fold(facts, thread_id, old.flags)
+    chunk = jsonl.read_appended(file, old.offset, size)
+    offset, gap = old.offset, (old.gap_from, old.gap_to)
+    if chunk is None:
+        offset, new_gap = _follow_up(fold, jsonl.read_tail(file, old.offset, size, fold.is_enough), old.offset)
+        if new_gap[1]:
+            gap = (old.gap_from if old.gap_bytes else new_gap[0], new_gap[1])
+    else:
+        (fold.suffix if fold.flags & WAS_GAP else fold.prefix)(chunk.data)
+        offset = chunk.end
+    return fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
+
+
+def fill(file: BinaryFile, thread_id: str, facts: Facts, old: State, budget_bytes: int) -> tuple[Facts, State]:
+    """The same facts with what the gap adds to them. It is looked at once; a part beyond the budget is passed over."""
+    fold = Fold(dict(facts), thread_id, old.flags)
+    start, end = old.gap_from, old.gap_to
+    if "prompt" in facts:
+        start = max(start, end - budget_bytes)
+    for chunk in jsonl.read_blocks(file, start, min(end, start + budget_bytes), jsonl.HEAD_BYTES):
+        fold.middle(chunk.data)
+    return fold.facts, old._replace(flags=fold.flags, gap_from=0, gap_to=0)
+
+
+def fold_stream(chunks: Any) -> tuple[str | None, Facts]:
+    """The same from consecutive blocks of whole lines."""
+    fold: Fold | None = None
+    own_id = None
+    for data in chunks:
+        if fold is not None:
+            fold.prefix(data)
+            continue
+        first, _, rest = data.removeprefix(_BOM).partition(b"\n")
+        opening = read_header(first)
+        own_id = opening.id
+        fold = Fold(opening.facts, own_id)
+        fold.prefix(rest if opening.is_record else data)
+    return own_id, fold.facts if fold is not None else {}

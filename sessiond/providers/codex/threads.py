@@ -1,0 +1,157 @@
+"""Rows of a state database as facts: every column is optional, and text is cut before it leaves SQLite.
+
+Facts of a row, all optional: `path` (as recorded), `created_ms`, `updated_ms`, `source`, `hidden`, `provider`, `cwd`,
+`branch`, `version`, `model`, `effort`, `approval`, `sandbox`, `archived`; `prompt`; `preview` and `title` where they
+differ from the prompt; `titled` says whether the title is a name that a person chose (None: cannot be told from the
+row); `name` and `paginated` for threads with paginated history. `git_origin_url` can hold a credential and is never
+selected. Columns by migration: docs/formats/codex.md, the state database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sessiond.model import Reading
+from sessiond.providers.base import one_line, plain
+from sessiond.providers.codex.fold import SETTING_CHARS
+from sessiond.providers.codex.header import hidden_by, read_source
+from sessiond.providers.codex.places import is_thread_id
+from sessiond.providers.scratch import Scratch
+from sessiond.providers.snapshot import Connection, SnapshotError, Snapshots
+
+_MILLISECONDS = 1_577_836_800_000
+"""From here on a time is in milliseconds, below it in seconds, whatever its column is called."""
+_TITLE = 1000
+_PATH = 4096
+_WORD = 200
+_COLUMNS = {
+    "rollout_path": _PATH,
+    "cwd": _PATH,
+    "source": SETTING_CHARS,
+    "thread_source": _WORD,
+    "model_provider": _WORD,
+    "title": _TITLE,
+    "first_user_message": _TITLE,
+    "preview": _TITLE,
+    "name": _TITLE,
+    "sandbox_policy": SETTING_CHARS + 1,
+    "approval_mode": SETTING_CHARS + 1,
+    "git_branch": 1000,
+    "cli_version": _WORD,
+    "model": _WORD,
+    "reasoning_effort": _WORD,
+    "history_mode": _WORD,
+    "created_at": 0,
+    "created_at_ms": 0,
+    "updated_at": 0,
+    "updated_at_ms": 0,
+    "archived": 0,
+    "tokens_used": 0,
+}
+"""Column -> how many characters of it are of use; 0 for a number."""
+_SPACES = "char(9, 10, 11, 12, 13, 32, 133, 160)"
+
+
+def has_threads(connection: Connection) -> bool:
+    return bool(_columns(connection))
+
+
+def read_threads(connection: Connection) -> dict[str, dict[str, Any]]:
+    """Thread id -> facts, for every row."""
+    present = _columns(connection)
+    chosen = [name for name in _COLUMNS if name in present]
+    expressions = [f"substr({name}, 1, {_COLUMNS[name]})" if _COLUMNS[name] else name for name in chosen]
+    if {"title", "first_user_message"} <= present:
+        chosen.append("titled")
+        expressions.append(f"trim(title, {_SPACES}) <> trim(first_user_message, {_SPACES})")
+    columns = ", ".join(["id", *expressions])
+    found = {}
+    for thread_id, *values in connection.execute(f"SELECT {columns} FROM threads"):  # noqa: S608 - names from the table above
+        key = thread_id.lower() if isinstance(thread_id, str) else ""
+        if is_thread_id(key):
+            found[key] = _facts(dict(zip(chosen, values, strict=True)))
+    return found
+
+
+def _columns(connection: Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(threads)")}
+
+
+def _facts(row: dict[str, Any]) -> dict[str, Any]:
+    source, hidden = _source(row.get("source"))
+    prompt = one_line(row.get("first_user_message"))
+    preview = one_line(row.get("preview"))
+    title = one_line(row.get("title"))
+    facts = {
+        "path": plain(row.get("rollout_path")),
+        "created_ms": time_of(row, "created_at"),
+        "updated_ms": time_of(row, "updated_at"),
+        "source": source,
+        "hidden": hidden or hidden_by(row.get("thread_source")),
+        "provider": plain(row.get("model_provider")),
+        "cwd": plain(row.get("cwd")),
+        "branch": plain(row.get("git_branch")),
+        "version": plain(row.get("cli_version")),
+        "model": plain(row.get("model")),
+        "effort": plain(row.get("reasoning_effort")),
+        "approval": _setting(row.get("approval_mode")),
+        "sandbox": _setting(row.get("sandbox_policy")),
+        "prompt": prompt,
+        "preview": None if preview == prompt else preview,
+        "title": None if title == prompt else title,
+        "titled": 1 if row.get("titled") else None if "titled" in row else 0,
+        "name": one_line(row.get("name")),
+        "paginated": 1 if row.get("history_mode") == "paginated" and "name" in row else None,
+        "archived": 1 if row.get("archived") == 1 else None,
+        "talk": 1 if prompt is None and isinstance(row.get("tokens_used"), int) and row["tokens_used"] > 0 else None,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def time_of(row: dict[str, Any], name: str) -> int | None:
+    """A time in milliseconds from the column in milliseconds, else from the one in seconds."""
+    for value in (row.get(name + "_ms"), row.get(name)):
+        if isinstance(value, int | float) and 0 < value < 1 << 53:
+            return int(value if value >= _MILLISECONDS else value * 1000)
+    return None
+
+
+def _setting(value: object) -> str | None:
+    text = plain(value)
+    return None if text is None or len(text) > SETTING_CHARS else text
+
+
+def _source(text: object) -> tuple[str | None, str | None]:
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return read_source(text)
+    try:
+        return read_source(json.loads(text))
+    except (ValueError, RecursionError):
+        return read_source({key: True for key in ("subagent", "internal") if text.lstrip().startswith(f'{{"{key}"')})
+
+
+class Databases(Snapshots):
+    """The state databases of one process, read by private copies."""
+
+    def __init__(self, scratch: str | None) -> None:
+        super().__init__(Scratch(scratch))
+
+
+def observe(databases: Databases, newest_first: Sequence[str]) -> Reading:
+    """The rows of the newest generation that has a table of threads; the facts known before stay when there is none."""
+    problem = None
+    for path in newest_first:
+        try:
+            facts = databases.read(path, _rows)
+        except SnapshotError as error:
+            problem = problem or f"{error}"
+            continue
+        if facts is not None:
+            return Reading(facts, problem=problem)
+    return Reading({}, problem=problem or "it has no table named threads", partial=problem is not None)
+
+
+def _rows(connection: Connection) -> dict[str, dict[str, Any]] | None:
+    return read_threads(connection) if has_threads(connection) else None

@@ -1,0 +1,72 @@
+"""A folder of this process for private copies, that leaves nothing behind: not even when the process is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import shutil
+import tempfile
+import weakref
+
+_PREFIX = "copy-"
+_LOCK = "lock"
+
+
+class Scratch:
+    """Made when the first file is asked for, removed at exit; what killed processes left is removed then too.
+
+    Each process has a folder of its own in which it holds a lock for life. A folder whose lock is free has no owner.
+    """
+
+    def __init__(self, parent: str | None) -> None:
+        """`parent` is a folder that only its user can enter; None: a folder is made where temporary files go."""
+        self._parent = parent
+        self._folder: str | None = None
+        self._numbers = itertools.count()
+
+    def file(self) -> str:
+        """The path of a file that does not exist yet, in a folder only its user can enter."""
+        if self._folder is None or not os.path.isdir(self._folder):
+            self._folder = self._make()
+        return os.path.join(self._folder, f"{next(self._numbers)}.db")
+
+    def _make(self) -> str:
+        if self._parent is not None:
+            os.makedirs(self._parent, mode=0o700, exist_ok=True)
+            sweep(self._parent)
+        folder = tempfile.mkdtemp(prefix=_PREFIX if self._parent else "sessiond-", dir=self._parent)
+        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        weakref.finalize(self, _discard, folder, lock, os.getpid())
+        return folder
+
+
+def sweep(parent: str) -> None:
+    """Remove the folders in `parent` whose owner is gone."""
+    with os.scandir(parent) as entries:
+        names = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
+    for folder in names:
+        try:
+            lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+            continue
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pass
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def _discard(folder: str, lock: int, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)

@@ -1,0 +1,251 @@
+"""A private copy of a vendor's live SQLite file (docs/decisions/0020-database-snapshots.md).
+
+The source is never opened through SQLite: in place, `mode=ro` creates files beside it and `immutable=1` hides the rows
+that are still in the `-wal`. It is copied, and the copy is accepted only when it must be whole:
+
+* Within one generation of the `-wal` (same salts in its header) the `-wal` only grows, and every page that a checkpoint
+  may have put into the database during the copy is in the `-wal` too. So database first, then `-wal`, with an equal
+  header before, in the copy and after, replays to the last complete commit; SQLite drops half-written frames itself.
+* Without a usable `-wal` nothing may have changed at all: inode, size, times, change counter, journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+from urllib.parse import quote
+
+from sessiond.providers.scratch import Scratch
+
+Connection = sqlite3.Connection
+T = TypeVar("T")
+
+WAL_HEADER_BYTES = 32
+MAX_BYTES = 1 << 30
+"""A larger database is not copied."""
+KEEP_BYTES = 8 << 20
+"""From this size on the copy of the database is kept, and only the `-wal` is copied again while its salts stay."""
+QUIET_S = 0.02
+"""A file without a usable `-wal` must have been left alone for so long: clocks of file systems are coarse."""
+PATIENCE_S = 2.0
+"""How long a copy is tried for."""
+_BLOCK_BYTES = 1 << 20
+_WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class SnapshotError(Exception):
+    """Why there is no usable copy, in words for the user."""
+
+
+class _Look(NamedTuple):
+    """What decides whether a copy can be trusted."""
+
+    inode: tuple[int, int]
+    unchanged: tuple[int, int, int]
+    """Size, mtime and ctime of the database."""
+    counter: bytes
+    """The first 100 bytes of the database: journal mode, change counter."""
+    wal: bytes
+    """The header of the `-wal`, empty when there is no usable one."""
+    journal: tuple[int, int, int] | None
+    bytes: int
+
+    @property
+    def age_s(self) -> float:
+        return time.time() - max(self.unchanged[1], self.unchanged[2]) / 1e9
+
+
+class Snapshots:
+    """Reads databases by private copies in one scratch folder."""
+
+    def __init__(self, scratch: Scratch, *, keep_bytes: int = KEEP_BYTES, max_bytes: int = MAX_BYTES) -> None:
+        self._scratch = scratch
+        self._keep_bytes = keep_bytes
+        self._max_bytes = max_bytes
+        self._kept: dict[str, tuple[str, _Look]] = {}
+        """Database -> its kept copy and what it looked like."""
+
+    def read(self, path: str, use: Callable[[Connection], T]) -> T:
+        """What `use` makes of a connection to the copy; raises SnapshotError when no good copy can be had."""
+        try:
+            copy, checked = self._copied(path)
+            try:
+                with contextlib.closing(_opened(copy)) as connection:
+                    if not checked:
+                        _check(connection)
+                    return use(connection)
+            finally:
+                self._tidy(path, copy)
+        except sqlite3.Error as error:
+            self.forget(path)
+            raise SnapshotError(f"corrupt: {error}") from error
+        except FileNotFoundError as error:
+            raise SnapshotError("it went away while it was copied") from error
+        except OSError as error:
+            raise SnapshotError(f"cannot be copied: {error.strerror or error}") from error
+
+    def forget(self, path: str) -> None:
+        """Remove the kept copy of a database."""
+        kept = self._kept.pop(path, None)
+        if kept is not None:
+            _remove(kept[0])
+
+    def _copied(self, path: str) -> tuple[str, bool]:
+        """The path of a whole copy, and whether its main part was checked before."""
+        deadline = time.monotonic() + PATIENCE_S
+        pause_s = 0.001
+        while True:
+            try:
+                copy = self._try(path)
+            except FileNotFoundError:
+                if not os.path.lexists(path):
+                    raise
+                copy = None
+            if copy is not None:
+                return copy
+            if time.monotonic() > deadline:
+                raise SnapshotError("stale: it changes too fast to be copied; tried for 2 s")
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, QUIET_S)
+
+    def _try(self, path: str) -> tuple[str, bool] | None:
+        before = _look(path)
+        if before.bytes > self._max_bytes:
+            raise SnapshotError(f"too large to be copied ({before.bytes >> 20} MiB); indexed from the rollouts alone")
+        if not before.wal and before.age_s < QUIET_S and before.age_s > -1:
+            return None
+        kept = self._kept.get(path)
+        if kept is not None and before.wal and (kept[1].wal, kept[1].inode) == (before.wal, before.inode):
+            copy = kept[0]
+            copied = _Copied(kept[1].counter, _copy(path + "-wal", copy + "-wal"))
+            checked = True
+        else:
+            self.forget(path)
+            copy = self._scratch.file()
+            copied = _copy_all(path, copy, before)
+            checked = False
+        if not _is_whole(before, copied, _look(path)):
+            if not checked:
+                _remove(copy)
+            return None
+        if not checked and before.wal and os.path.getsize(copy) >= self._keep_bytes:
+            self._kept[path] = (copy, before)
+        return copy, checked
+
+    def _tidy(self, path: str, copy: str) -> None:
+        kept = self._kept.get(path)
+        _remove(copy, main=kept is None or kept[0] != copy)
+
+
+class _Copied(NamedTuple):
+    counter: bytes
+    wal: bytes
+    """The first bytes of each copied file."""
+
+
+def _is_whole(before: _Look, copied: _Copied, after: _Look) -> bool:
+    if after.inode != before.inode or after.journal != before.journal or after.wal != before.wal:
+        return False
+    if before.wal:
+        return copied.wal[:WAL_HEADER_BYTES] == before.wal
+    return after.unchanged == before.unchanged and after.counter == copied.counter == before.counter
+
+
+def _copy_all(path: str, copy: str, before: _Look) -> _Copied:
+    counter = _copy(path, copy)[:100]
+    wal = _copy(path + "-wal", copy + "-wal") if before.wal else b""
+    if before.journal is not None:
+        _copy(path + "-journal", copy + "-journal")
+    return _Copied(counter, wal)
+
+
+def _copy(source: str, target: str) -> bytes:
+    """Copy a file; its first bytes as they were copied."""
+    first = b""
+    descriptor = os.open(source, _FLAGS)
+    try:
+        out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            while block := os.read(descriptor, _BLOCK_BYTES):
+                first = first or block[:100]
+                rest = memoryview(block)
+                while rest:
+                    rest = rest[os.write(out, rest) :]
+        finally:
+            os.close(out)
+    finally:
+        os.close(descriptor)
+    return first
+
+
+def _look(path: str) -> _Look:
+    descriptor = os.open(path, _FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise SnapshotError("not a regular file")
+        counter = os.read(descriptor, 100)
+    finally:
+        os.close(descriptor)
+    wal, wal_bytes = _wal_header(path + "-wal")
+    return _Look(
+        (status.st_dev, status.st_ino),
+        (status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+        counter,
+        wal,
+        _journal(path + "-journal"),
+        status.st_size + wal_bytes,
+    )
+
+
+def _wal_header(path: str) -> tuple[bytes, int]:
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return b"", 0
+    try:
+        header = os.read(descriptor, WAL_HEADER_BYTES)
+        size = os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+    usable = len(header) == WAL_HEADER_BYTES and header.startswith(_WAL_MAGIC)
+    return (header, size) if usable else (b"", 0)
+
+
+def _journal(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _opened(copy: str) -> Connection:
+    """A connection to the copy; it may only write to roll a copied journal back."""
+    mode = "rw" if os.path.exists(copy + "-journal") else "ro"
+    connection = sqlite3.connect(f"file:{quote(copy)}?mode={mode}", uri=True, isolation_level=None)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _check(connection: Connection) -> None:
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(str(verdict))
+
+
+def _remove(copy: str, *, main: bool = True) -> None:
+    for suffix in ("-wal", "-shm", "-journal", *([""] if main else [])):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(copy + suffix)
