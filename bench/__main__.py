@@ -1,0 +1,60 @@
+"""`python -m bench` measures everything and writes docs/benchmarks.md; `--only NAME` prints one section instead."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+
+from bench import report
+from bench.report import Section
+from bench.scenes import append, coverage, first_index, rescan, search, size, startup
+from bench.setting import CHECKOUT, Setting
+
+SECTIONS: dict[str, Callable[[Setting], Section]] = {
+    "coverage": coverage.measure,
+    "first_index": first_index.measure,
+    "size": size.measure,
+    "append": append.measure,
+    "rescan": rescan.measure,
+    "startup": startup.measure,
+    "search": search.measure,
+}
+PAGE = os.path.join(CHECKOUT, "docs", "benchmarks.md")
+NOTES = os.path.join(CHECKOUT, "bench", "notes.md")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="one section, printed instead of written")
+    parser.add_argument("--factor", type=float, default=1.0, help="scales every corpus")
+    parser.add_argument("--runs", type=int, default=7, help="runs of each command")
+    parser.add_argument("--work", default=os.path.join(CHECKOUT, ".cache", "bench"), help="where the corpora are made")
+    options = parser.parse_args()
+    setting = Setting(os.path.abspath(options.work), options.factor, options.runs)
+    conditions = report.conditions(setting.programs(), options.factor)
+    sections = []
+    try:
+        for name in options.only or SECTIONS:
+            began = time.monotonic()
+            sections.append(SECTIONS[name](setting))
+            print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    finally:
+        for folder in ("homes", "state"):
+            shutil.rmtree(os.path.join(setting.folder, folder), ignore_errors=True)
+    with open(NOTES, encoding="utf-8") as file:
+        page = report.render(sections, conditions, file.read().strip())
+    if options.only:
+        print(page)
+        return 0
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page)
+    print(f"wrote {PAGE}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
