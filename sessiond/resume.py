@@ -207,13 +207,18 @@ def _questions(session: Session, moment: Moment) -> list[str]:
 
 
 def _warnings(session: Session, moment: Moment) -> list[str]:
-    found = []
-    if moment.written_ms is not None and moment.now_ms - moment.written_ms <= RECENT_MS:
-        seconds = max(0, moment.now_ms - moment.written_ms) // 1000
-        found.append(f"written to {seconds} s ago: it may be open in another terminal, and two would mix")
+    recent = written_recently(moment.written_ms, moment.now_ms)
+    found = [recent] if recent else []
     if session.branch is not None and not moment.branch.known and not moment.folder_problem:
         found.append(f"the session's branch {session.branch} could not be compared: {moment.branch.instead}")
     return found
+
+
+def written_recently(written_ms: int | None, now_ms: int) -> str | None:
+    """What to warn of when a session's file was written to a moment ago."""
+    if written_ms is None or now_ms - written_ms > RECENT_MS:
+        return None
+    return f"written to {max(0, now_ms - written_ms) // 1000} s ago: it may be open in another terminal"
 
 
 def home_change(cli: Cli, home: str, user_home: str) -> dict[str, str | None]:

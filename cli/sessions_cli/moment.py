@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sessiond import paths
 from sessiond.model import Session
 from sessiond.resume import NO_REPOSITORY, Branch, Cli, Moment, Stated
+from sessions_cli import when
 
 TIMEOUT_S = 5.0
 """How long a folder, git or the CLI's help may take: any of them can hang on a dead mount."""
+GRACE_S = 0.5
+"""How long a killed process may take to go away; one that hangs in the kernel is left behind."""
 
 T = TypeVar("T")
 
@@ -32,11 +35,11 @@ def gather(
     if session.branch is not None and session.cwd and problem is None:
         branch = present_branch(session.cwd, env, timeout_s)
     return Moment(
-        now_ms=time.time_ns() // 1_000_000,
+        now_ms=when.now_ms(),
         user_home=paths.user_home(env),
         branch=branch,
         folder_problem=problem,
-        written_ms=_written_ms(session.path, timeout_s),
+        written_ms=written_ms(session.path, timeout_s),
         program=program,
         cli_help=_help(program, cli, env, timeout_s) if program and session.approval in cli.doubtful_approvals else "",
         stated=stated,
@@ -115,20 +118,22 @@ def present_branch(folder: str, env: Mapping[str, str], timeout_s: float) -> Bra
 
 
 def _run(argv: list[str], env: dict[str, str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Its answer; raises TimeoutError, after which the process is killed and not waited for."""
+    """Its answer; raises TimeoutError, after which the process is killed."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_S)
             raise TimeoutError from None
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(argv, process.returncode, out.read(65_536), err.read(65_536))
 
 
-def _written_ms(path: Any, timeout_s: float) -> int | None:
+def written_ms(path: str | None, timeout_s: float = TIMEOUT_S) -> int | None:
     """When the session's file was last written; None when there is none."""
     if path is None:
         return None

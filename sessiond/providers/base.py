@@ -18,7 +18,7 @@ from sessiond.model import (
     Source,
     Walk,
 )
-from sessiond.resume import Command, Plan
+from sessiond.resume import Cli, Command, Plan
 
 
 class Root(NamedTuple):
@@ -48,6 +48,8 @@ class Provider(Protocol):
     app: str
     reader_version: int
     """Stored with each source; raise it when a rule changes, and every source is read anew."""
+    cli: Cli
+    """The vendor's program that continues its sessions."""
 
     @classmethod
     def over(cls, homes: Homes) -> Self: ...

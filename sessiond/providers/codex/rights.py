@@ -85,8 +85,9 @@ def _covered(path: Any, here: str) -> str | None:
     """The folder that an entry is about, None when it cannot be told."""
     if not isinstance(path, dict):
         return None
-    if path.get("type") == "path" and isinstance(path.get("path"), str):
-        return posixpath.normpath(path["path"])
+    name = path.get("path")
+    if path.get("type") == "path" and isinstance(name, str):
+        return posixpath.normpath(name)
     special = path.get("value") if path.get("type") == "special" else None
     kind = special.get("kind") if isinstance(special, dict) else None
     if kind == "root":
