@@ -14,7 +14,13 @@ from types import FrameType
 
 from sessiond import __version__, config, locks, logs, paths
 from sessiond.dirty import BUSY_S, DATABASE_S, DirtySet
-from sessiond.errors import AlreadyRunningError, IndexUnavailableError, SessiondError
+from sessiond.errors import (
+    AlreadyRunningError,
+    ConfigurationError,
+    IndexUnavailableError,
+    SchemaError,
+    SessiondError,
+)
 from sessiond.model import DATABASE
 from sessiond.notify import Notifier
 from sessiond.providers import load_all
@@ -47,6 +53,8 @@ JUMP_S = 5.0
 """A wall clock that moved this much against the monotonic one: the machine slept, or somebody set it."""
 RETRY_S = 1.0
 RETRY_MAX_S = 60.0
+FAILURES_MAX = 5
+"""So many unexpected errors in a row, and the service manager may try its luck with a new process."""
 NEVER = float("inf")
 
 
@@ -100,6 +108,7 @@ class Daemon:
         self._blocked_until = 0.0
         self._retry_s = RETRY_S
         self._damages = 0
+        self._failures = 0
         self._gap_day = (0.0, 0)
         self._last_scan_s = 0.0
         self._clock_offset = _clock_offset()
@@ -234,11 +243,18 @@ class Daemon:
             return
         except IndexUnavailableError as error:
             self._recover(error)
+        except (ConfigurationError, SchemaError):
+            raise
+        except Exception:  # a bug in one piece of work must not end the daemon, unless it happens all the time
+            self._failures += 1
+            if self._failures >= FAILURES_MAX:
+                raise
+            log.exception("internal error; everything is scanned again")
+            self._close_index()
+            self._back_off()
         else:
             self._retry_s = RETRY_S
-            self._damages = 0
-            if not self._is_ready:
-                self._is_ready = True
+            self._damages = self._failures = 0
 
     def _lock_index(self) -> bool:
         while not self._stopping:
@@ -253,7 +269,7 @@ class Daemon:
             log.warning("the index was removed or replaced; it is built anew")
             self._close_index()
         if self._writer is None:
-            self._writer = Writer(self._folder, suspect=self._damages > 0 or not self._is_ready)
+            self._writer = Writer(self._folder, damages=self._damages or int(not self._is_ready))
             self._scanner = None
         elif self._writer.is_changed_by_others():
             self._scanner = None
@@ -280,6 +296,9 @@ class Daemon:
             self._close_index()
         elif not error.retry:
             raise error
+        self._back_off()
+
+    def _back_off(self) -> None:
         now = time.monotonic()
         self._blocked_until = now + self._retry_s
         self._retry_s = min(RETRY_MAX_S, self._retry_s * 2)

@@ -8,11 +8,13 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from sessiond import paths
 from sessiond.errors import ConfigurationError, IndexUnavailableError, NoIndexError, SchemaError
-from sessiond.store.fold import fold
+from sessiond.model import Session
+from sessiond.store.sessions import COLUMNS, put, real_path
 
 APPLICATION_ID = 0x53455353
 """`SESS`: marks the file as ours."""
@@ -23,8 +25,11 @@ _JOURNAL_LIMIT_BYTES = 8 << 20
 
 
 @contextlib.contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Turns what the driver raises about the index into an error that says what the user can do."""
+def translated(path: str, *, expects_tables: bool = False) -> Iterator[None]:
+    """Turns what the driver raises about the index into an error that says what the user can do.
+
+    With `expects_tables` a statement that the schema should have allowed means damage: somebody changed the tables.
+    """
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -35,6 +40,10 @@ def translated(path: str) -> Iterator[None]:
             raise IndexUnavailableError(f"cannot write {path}: {error}; free some disk space", retry=True) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             raise ConfigurationError(f"cannot write {path}: {error}; make its folder writable") from error
+        if code == sqlite3.SQLITE_ERROR and expects_tables:
+            raise IndexUnavailableError(
+                f"{path} is not as it should be: {error}; it is checked", retry=False, damaged=True
+            ) from error
         raise
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -84,23 +93,24 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def open_writer(folder: str, *, suspect: bool = False) -> sqlite3.Connection:
+def open_writer(folder: str, *, damages: int = 0) -> sqlite3.Connection:
     """The index in `folder`, made or made anew where needed. The caller holds `write.lock`.
 
     An index of an older schema is rebuilt in place, a damaged one is set aside (one such copy is kept), one of a newer
-    schema raises SchemaError. With `suspect` the search tables are checked against the rows too, and mended.
+    schema raises SchemaError. `damages` is how often in a row it has turned out damaged in use though it looked sound:
+    after the first time the search tables are checked and mended, after the second everything is built anew.
     """
     prepare_folder(folder)
     path = paths.index_file(folder)
     with translated(path):
         try:
-            return _open_checked(path, suspect=suspect)
+            return _open_checked(path, damages)
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
             gone = _salvaged(path)
             _set_aside(path)
-            connection = _open_checked(path, suspect=False)
+            connection = _open_checked(path, 0)
             _put_back(connection, gone)
             return connection
 
@@ -109,13 +119,13 @@ def _is_damage(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _open_checked(path: str, *, suspect: bool) -> sqlite3.Connection:
+def _open_checked(path: str, damages: int) -> sqlite3.Connection:
     _create_file(path)
     connection = _connect(path)
     try:
-        if _version(connection, path) < SCHEMA_VERSION:
+        if _version(connection, path) < SCHEMA_VERSION or damages > 1:
             _create_schema(connection)
-        elif suspect:
+        elif damages:
             _mend_search(connection)
     except BaseException:
         connection.close()
@@ -192,18 +202,10 @@ def _gone_rows(connection: sqlite3.Connection) -> list[dict[str, Any]]:
 
 def _insert_gone(connection: sqlite3.Connection, gone: Iterable[dict[str, Any]]) -> None:
     """Rows of vanished sessions, with the columns that are still known, and findable."""
-    present = {row[1] for row in connection.execute("PRAGMA table_info(sessions)")}
     for row in gone:
-        columns = [name for name in row if name in present and name != "session_no"]
-        marks = ", ".join("?" * len(columns))
-        (number,) = connection.execute(
-            f"INSERT INTO sessions ({', '.join(columns)}) VALUES ({marks}) RETURNING session_no",  # noqa: S608
-            [row[name] for name in columns],
-        ).fetchone()
-        connection.execute(
-            "INSERT INTO search_text (session_no, title, cwd, branch) VALUES (?, ?, ?, ?)",
-            (number, *(fold(row.get(name) or "") for name in ("title", "cwd", "branch"))),
-        )
+        session = Session(**{name: value for name, value in row.items() if name in COLUMNS})
+        path = session.path
+        put(connection, replace(session, path=real_path(path)) if path is not None else session)
 
 
 def _salvaged(path: str) -> list[dict[str, Any]] | None:
@@ -223,12 +225,8 @@ def _put_back(connection: sqlite3.Connection, gone: list[dict[str, Any]] | None)
     connection.execute("BEGIN IMMEDIATE")
     try:
         for row in gone or []:
-            connection.execute("SAVEPOINT one")
-            try:
+            with contextlib.suppress(sqlite3.IntegrityError, TypeError):
                 _insert_gone(connection, [row])
-            except sqlite3.IntegrityError:
-                connection.execute("ROLLBACK TO one")
-            connection.execute("RELEASE one")
         if note is not None:
             connection.execute("INSERT INTO meta (key, value) VALUES ('rebuilt', ?)", (note,))
         connection.execute("COMMIT")

@@ -42,9 +42,9 @@ _CHECKPOINT_WAIT_MS = 200
 class Writer:
     """The index open for writing; the caller holds `write.lock`."""
 
-    def __init__(self, folder: str, *, suspect: bool = False) -> None:
+    def __init__(self, folder: str, *, damages: int = 0) -> None:
         self.path = paths.index_file(folder)
-        self._connection = open_writer(folder, suspect=suspect)
+        self._connection = open_writer(folder, damages=damages)
         self._identity = self._stat()
         self._data_version = self._pragma("data_version")
 
@@ -90,7 +90,7 @@ class Writer:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """One batch: all of it or nothing; what the driver raises is translated."""
-        with translated(self.path):
+        with translated(self.path, expects_tables=True):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -241,11 +241,13 @@ class Writer:
 
     def settle_missing(self, now_ms: int, quiet_ms: int) -> int:
         """Mark those gone that have been missing for `quiet_ms`; how many are still to be looked at again."""
+        ripe = "since_ms NOT BETWEEN ? AND ?"  # one later than now was noted before the clock was set back
+        bounds = (now_ms - quiet_ms + 1, now_ms)
         self._connection.execute(
-            "UPDATE sessions SET gone_ms = ? WHERE session_no IN (SELECT session_no FROM missing WHERE since_ms <= ?)",
-            (now_ms, now_ms - quiet_ms),
+            f"UPDATE sessions SET gone_ms = ? WHERE session_no IN (SELECT session_no FROM missing WHERE {ripe})",  # noqa: S608
+            (now_ms, *bounds),
         )
-        self._connection.execute("DELETE FROM missing WHERE since_ms <= ?", (now_ms - quiet_ms,))
+        self._connection.execute(f"DELETE FROM missing WHERE {ripe}", bounds)  # noqa: S608
         (left,) = self._connection.execute("SELECT count(*) FROM missing").fetchone()
         return int(left)
 
