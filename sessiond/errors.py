@@ -50,6 +50,12 @@ class RefusedError(SessiondError):
     exit_code = 10
 
 
+class UnreadableLogError(SessiondError):
+    """A session has no log, or one that cannot be read here."""
+
+    exit_code = 10
+
+
 class ConfigurationError(SessiondError):
     """The configuration, the state folder or the environment cannot be used as they are."""
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 
 from sessiond.config import Homes
-from sessiond.providers.base import Provider
+from sessiond.providers.base import Dialogue, Provider
 
 PROVIDERS = {
     "claude-code": "sessiond.providers.claude_code:ClaudeCode",
     "codex": "sessiond.providers.codex:Codex",
+}
+
+DIALOGUES = {
+    "claude-code": "sessiond.providers.claude_code.dialogue",
+    "codex": "sessiond.providers.codex.dialogue",
 }
 
 
@@ -22,3 +27,9 @@ def load(homes: Homes, app: str) -> Provider:
 
 def load_all(homes: Homes) -> list[Provider]:
     return [load(homes, app) for app in PROVIDERS]
+
+
+def load_dialogue(app: str) -> Dialogue:
+    """How the records of one app's logs are read as a conversation."""
+    module: Dialogue = import_module(DIALOGUES[app])  # type: ignore[assignment]
+    return module

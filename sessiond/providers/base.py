@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self
 
 from sessiond.config import Homes
@@ -40,6 +41,66 @@ class LogFile(NamedTuple):
     id: str
     date: str
     """Local date `YYYY-MM-DD` by which it is filed, from the folder or the name, else from its mtime."""
+
+
+class Git(NamedTuple):
+    """What a log's opening says of the repository at the start."""
+
+    commit: str | None = None
+    branch: str | None = None
+    url: str | None = None
+    """Of the remote `origin`, without the credential that it may have been recorded with."""
+
+
+class Metadata(NamedTuple):
+    """How a log opens. Builds and generations differ in what they write: every field is optional."""
+
+    id: str | None = None
+    timestamp: str | None = None
+    """As it was recorded, RFC 3339."""
+    cwd: str | None = None
+    originator: str | None = None
+    cli_version: str | None = None
+    source: object = None
+    model_provider: str | None = None
+    forked_from: str | None = None
+    git: Git | None = None
+    raw: Mapping[str, Any] = MappingProxyType({})
+    """What was recorded and is not named above."""
+
+
+class Entry(NamedTuple):
+    """One record of a log."""
+
+    timestamp: str | None
+    kind: str | None
+    """The vendor's word for what the record is; None where records have no envelope."""
+    payload: Any
+    """What the envelope holds; the whole record where there is none."""
+
+
+class Said(NamedTuple):
+    """One thing that was said."""
+
+    role: str
+    """`user` or `assistant`."""
+    text: str
+    timestamp: str | None
+
+
+class Dialogue(Protocol):
+    """How one vendor's records are read as a conversation; all functions are pure."""
+
+    def records(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
+        """Every record of one log, in order, in constant memory."""
+
+    def opening(self, record: dict[str, Any]) -> Metadata | None:
+        """What a record says of the whole log; None when it is no opening one."""
+
+    def entry(self, record: dict[str, Any]) -> Entry: ...
+
+    def said(self, entry: Entry) -> Said | None:
+        """What a person or the assistant says in a record; None for everything else."""
 
 
 class Provider(Protocol):

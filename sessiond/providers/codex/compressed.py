@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 from sessiond.jsonl import CUT, HEAD_BYTES, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, BinaryFile
 from sessiond.providers.codex.rollouts import fold_stream
@@ -18,15 +17,39 @@ _MODULES = ("compression.zstd", "backports.zstd")
 _LINE_BYTES = 8 << 20
 
 
-def unpacked(file: BinaryFile) -> io.BufferedIOBase | None:
-    """The unpacked bytes of an open file from its beginning, None when no decoder is installed."""
-    file.seek(0)
+class DamagedError(OSError):
+    """The compressed data ends too soon or is no such data."""
+
+
+class Unpacked:
+    """The unpacked bytes of an open file, from its beginning."""
+
+    def __init__(self, file: BinaryFile, decoder: Any) -> None:
+        self._file = file
+        self._decoder = decoder
+        self.seek(0)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Back to the beginning, the only place there is."""
+        self._file.seek(offset, whence)
+        self._stream = self._decoder.ZstdFile(self._file)
+        return 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; raises DamagedError."""
+        try:
+            return bytes(self._stream.read(size))
+        except (EOFError, self._decoder.ZstdError) as error:
+            raise DamagedError(0, f"damaged: {error}") from error
+
+
+def unpacked(file: BinaryFile) -> Unpacked | None:
+    """None when no decoder is installed."""
     for name in _MODULES:
         try:
-            module = import_module(name)
+            return Unpacked(file, import_module(name))
         except ImportError:
             continue
-        return cast("io.BufferedIOBase", module.ZstdFile(file))
     return None
 
 
@@ -45,18 +68,15 @@ def observe(file: BinaryFile, size: int) -> tuple[str | None, dict[str, Any], st
     return own_id, facts or {"sealed": 1}, broken[0] if broken else None
 
 
-def _blocks(stream: io.BufferedIOBase, broken: list[str]) -> Iterator[bytes]:
+def _blocks(stream: Unpacked, broken: list[str]) -> Iterator[bytes]:
     """Whole lines in blocks of about 1 MiB; an over-long line as its two ends. Ends where the data is damaged."""
     left = OUTPUT_BYTES
     rest = b""
     while left > 0:
         try:
             block = stream.read(HEAD_BYTES)
-        except (OSError, EOFError, ValueError, RuntimeError, ArithmeticError) as error:
-            broken.append(f"damaged: {error}")
-            break
-        except Exception as error:  # noqa: BLE001 - the decoders' own error classes have no common base
-            broken.append(f"damaged: {error}")
+        except DamagedError as error:
+            broken.append(str(error.strerror))
             break
         if not block:
             break

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from sessiond import jsonl
+from sessiond.errors import UnreadableLogError
 from sessiond.jsonl import BinaryFile
 from sessiond.providers.base import LogFile
 from sessiond.providers.codex import compressed, document, places
@@ -70,9 +71,12 @@ def records(file: BinaryFile) -> Iterator[dict[str, Any]]:
     if start == compressed.MAGIC:
         stream = compressed.unpacked(file)
         if stream is None:
-            return
-        for line in jsonl.read_lines(stream):
-            yield from jsonl.records(line)
+            raise UnreadableLogError("the log is compressed: install sessiond[zstd], or use Python 3.14 or newer")
+        try:
+            for line in jsonl.read_lines(stream):
+                yield from jsonl.records(line)
+        except compressed.DamagedError as error:
+            raise UnreadableLogError(f"the compressed log is {error.strerror}; what came before it is whole") from error
         return
     if _is_document(file):
         for _, part in document.parts(file):

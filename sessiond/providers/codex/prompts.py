@@ -48,17 +48,19 @@ def of_message(item: dict[str, Any]) -> str | None:
     """The prompt in a message of the model's view: files without events have no other."""
     if item.get("type") != "message" or item.get("role") != "user":
         return None
-    texts = _texts(item)
-    if any(_SYNTHETIC.match(text.lstrip()) for text in texts):
-        return None
-    return _shown("\n".join(texts))
+    return None if is_synthetic(item) else _shown("\n".join(texts(item)))
+
+
+def is_synthetic(item: dict[str, Any]) -> bool:
+    """Whether a user's message was written by Codex itself: one such part makes the whole so."""
+    return any(_SYNTHETIC.match(text.lstrip()) for text in texts(item))
 
 
 def folder_in(item: dict[str, Any]) -> str | None:
     """The folder that a user message of the files before the envelope tells in its environment context."""
     if item.get("role") != "user":
         return None
-    for text in _texts(item):
+    for text in texts(item):
         if text.lstrip().startswith("<environment_context>"):
             found = _FOLDER.search(text)
             if found:
@@ -81,7 +83,8 @@ def _attachment(payload: dict[str, Any]) -> str | None:
     return "[Audio]" if payload.get("audio") or payload.get("local_audio") else None
 
 
-def _texts(item: dict[str, Any]) -> list[str]:
+def texts(item: dict[str, Any]) -> list[str]:
+    """The text parts of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return [content]
