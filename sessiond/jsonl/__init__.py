@@ -1,0 +1,51 @@
+"""JSON-lines files: bounded reading of their ends, and records out of damaged lines. Pure over a binary file."""
+
+from sessiond.jsonl.chunks import (
+    APPEND_MAX_BYTES,
+    HEAD_BYTES,
+    TAIL_BYTES,
+    TAIL_MAX_BYTES,
+    BinaryFile,
+    Chunk,
+    read_appended,
+    read_at,
+    read_back,
+    read_blocks,
+    read_head,
+    read_lines,
+    read_tail,
+    seal,
+)
+from sessiond.jsonl.record import (
+    CUT,
+    KEEP_FIRST_BYTES,
+    KEEP_LAST_BYTES,
+    LINE_BYTES,
+    blocks_at_end,
+    parse,
+    records,
+)
+
+__all__ = [
+    "APPEND_MAX_BYTES",
+    "CUT",
+    "HEAD_BYTES",
+    "KEEP_FIRST_BYTES",
+    "KEEP_LAST_BYTES",
+    "LINE_BYTES",
+    "TAIL_BYTES",
+    "TAIL_MAX_BYTES",
+    "BinaryFile",
+    "Chunk",
+    "blocks_at_end",
+    "parse",
+    "read_appended",
+    "read_at",
+    "read_back",
+    "read_blocks",
+    "read_head",
+    "read_lines",
+    "read_tail",
+    "records",
+    "seal",
+]

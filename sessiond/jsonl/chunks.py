@@ -1,0 +1,246 @@
+"""Bounded reading: head, tail, what was appended, and the gap between, each a `Chunk` of whole lines.
+
+An over-long line is kept as its two ends only, so nothing here ever holds more than its budget, whatever a file
+contains. A line ends at byte 0x0A and nowhere else.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+from sessiond.jsonl.record import CUT, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, LINE_BYTES, ends
+
+HEAD_BYTES = 1 << 20
+TAIL_BYTES = 64 << 10
+TAIL_MAX_BYTES = 16 << 20
+APPEND_MAX_BYTES = 16 << 20
+FOLLOW_BYTES = 8 << 20
+"""How far a line that begins inside the head is followed to its end."""
+SEAL_FIRST_BYTES = 1 << 10
+SEAL_LAST_BYTES = 2 << 10
+READ_LINE_BYTES = 16 << 20
+"""A longer line of a whole log is given as its two ends."""
+
+
+class BinaryFile(Protocol):
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def read(self, size: int = -1, /) -> bytes | None: ...
+
+
+class Chunk(NamedTuple):
+    """Whole lines of a file, from byte `start` up to but not including byte `end`."""
+
+    start: int
+    end: int
+    data: bytes
+    """The lines with their newlines; shorter than `end - start` when a line was cut (`CUT`).
+
+    A line whose end is beyond all budgets ends in `CUT`; what lies below `start` or above `end` is not consumed.
+    """
+    complete: bool = True
+    """False when the last line has no newline yet: it is in `data`, but `end` lies before it."""
+    dropped: tuple[tuple[int, int], ...] = ()
+    """(position in `data`, bytes dropped before it in all) behind each cut."""
+
+    def offset(self, position: int) -> int:
+        """The offset in the file of a position in `data`."""
+        missing = 0
+        for behind, total in self.dropped:
+            if position < behind:
+                break
+            missing = total
+        return self.start + position + missing
+
+
+def read_at(file: BinaryFile, offset: int, size: int) -> bytes:
+    """Up to `size` bytes from `offset`; fewer only at the end of the file."""
+    file.seek(offset)
+    parts = []
+    while size > 0:
+        part = file.read(size)
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_head(file: BinaryFile, size: int) -> Chunk:
+    """The first `HEAD_BYTES`, and the line that begins inside them followed to its end for up to `FOLLOW_BYTES`.
+
+    A line that goes on even longer is there by its first part, behind `end`.
+    """
+    data = read_at(file, 0, min(size, HEAD_BYTES))
+    if len(data) >= size or len(data) < HEAD_BYTES:
+        return _to_end(data, 0)
+    cut = data.rfind(b"\n") + 1
+    head = _shortened(data[:cut], 0, cut)
+    if cut == len(data):
+        return head
+    last, end = _follow(file, len(data), size)
+    if end is None:
+        return head._replace(data=head.data + data[cut : cut + KEEP_FIRST_BYTES] + CUT)
+    line = ends(data[cut:], last) if end - cut <= LINE_BYTES else _cut_line(data[cut:], last)
+    if last.endswith(b"\n"):
+        return head._replace(data=head.data + line, end=end)
+    return head._replace(data=head.data + line, complete=False)
+
+
+def _follow(file: BinaryFile, offset: int, size: int) -> tuple[bytes, int | None]:
+    """The last bytes of the line that runs on at `offset`, and where it ends; no end when that is too far away."""
+    kept = b""
+    limit = min(size, offset + FOLLOW_BYTES)
+    while offset < limit:
+        block = read_at(file, offset, min(LINE_BYTES, limit - offset))
+        if not block:
+            break
+        newline = block.find(b"\n")
+        if newline >= 0:
+            return kept + block[: newline + 1], offset + newline + 1
+        kept = (kept + block)[-LINE_BYTES:]
+        offset += len(block)
+    return kept, offset if offset >= size else None
+
+
+def _cut_line(first: bytes, last: bytes) -> bytes:
+    if len(last) < KEEP_LAST_BYTES:
+        last = first[-KEEP_LAST_BYTES:] + last
+    return first[:KEEP_FIRST_BYTES] + CUT + last[-KEEP_LAST_BYTES:]
+
+
+def _shortened(data: bytes, start: int, end: int, *, complete: bool = True) -> Chunk:
+    """A chunk in which no line is over-long."""
+    parts: list[bytes] = []
+    dropped: list[tuple[int, int]] = []
+    line = kept_from = kept = missing = 0
+    while len(data) - line > LINE_BYTES:
+        newline = data.find(b"\n", line)
+        if newline < 0:
+            newline = len(data)
+        if newline - line > LINE_BYTES:
+            parts += [data[kept_from : line + KEEP_FIRST_BYTES], CUT]
+            kept += line + KEEP_FIRST_BYTES - kept_from + len(CUT)
+            kept_from = newline - KEEP_LAST_BYTES
+            missing += newline - line - KEEP_FIRST_BYTES - KEEP_LAST_BYTES - len(CUT)
+            dropped.append((kept, missing))
+        line = newline + 1
+    if parts:
+        data = b"".join([*parts, data[kept_from:]])
+    return Chunk(start, end, data, complete, tuple(dropped))
+
+
+def _to_end(data: bytes, start: int) -> Chunk:
+    """A chunk that reaches the end of the file; a last line without newline counts but is not consumed."""
+    cut = data.rfind(b"\n") + 1
+    return _shortened(data, start, start + cut, complete=cut == len(data))
+
+
+def read_tail(file: BinaryFile, start: int, size: int, enough: Callable[[bytes], bool]) -> Chunk:
+    """The last lines, from 64 KiB on doubled until `enough(data)`, `start` or `TAIL_MAX_BYTES` is reached.
+
+    `start` is the end of what was read before: the tail never reaches below it, and when it gets there it begins there
+    exactly. Above it the first, cut line is dropped; inside one enormous line its last part is all there is.
+    """
+    want = TAIL_BYTES
+    begin = size
+    data = b""
+    while True:
+        low = max(start, size - want)
+        data = read_at(file, low, begin - low) + data
+        begin = low
+        first = 0 if begin == start else data.find(b"\n") + 1
+        last = begin == start or want >= TAIL_MAX_BYTES
+        if first or begin == start:
+            chunk = _to_end(data[first:], begin + first)
+            if chunk.data and (last or enough(chunk.data)):
+                return chunk
+        if last:
+            return _end_of_line(data, begin)
+        want *= 2
+
+
+def _end_of_line(data: bytes, begin: int) -> Chunk:
+    """What can be said of a tail inside one enormous line."""
+    complete = data.endswith(b"\n")
+    end = begin + len(data) if complete else begin
+    return Chunk(end, end, CUT + data[-KEEP_LAST_BYTES:], complete)
+
+
+def read_appended(file: BinaryFile, offset: int, size: int) -> Chunk | None:
+    """The lines from `offset` on; None when there are more than `APPEND_MAX_BYTES` of them."""
+    if size - offset > APPEND_MAX_BYTES:
+        return None
+    return _to_end(read_at(file, offset, size - offset), offset)
+
+
+def read_blocks(file: BinaryFile, start: int, end: int, block_bytes: int) -> Iterator[Chunk]:
+    """The lines between two offsets in blocks, first to last; of a line longer than a block, what `_follow` keeps."""
+    while start < end:
+        data = read_at(file, start, min(block_bytes, end - start))
+        if not data:
+            return
+        cut = data.rfind(b"\n") + 1
+        if start + len(data) >= end:
+            cut = len(data)
+        if cut:
+            yield _shortened(data[:cut], start, start + cut)
+            start += cut
+            continue
+        last, behind = _follow(file, start + len(data), end)
+        if behind is None:
+            return
+        yield Chunk(start, behind, _cut_line(data, last))
+        start = behind
+
+
+def read_back(file: BinaryFile, start: int, end: int, block_bytes: int) -> Iterator[Chunk]:
+    """The lines between two offsets in blocks, last to first; a line longer than a block is passed over.
+
+    `end` is where a line begins, and so should `start` be.
+    """
+    inside_line = False
+    while start < end:
+        low = max(start, end - block_bytes)
+        data = read_at(file, low, end - low)
+        stop = data.rfind(b"\n") + 1 if inside_line else len(data)
+        first = data.find(b"\n", 0, stop) + 1 if low > start else 0
+        inside_line = first == stop or (first == 0 and low > start)
+        if inside_line:
+            end = low
+            continue
+        yield _shortened(data[first:stop], low + first, low + stop)
+        end = low + first
+
+
+def read_lines(file: BinaryFile) -> Iterator[bytes]:
+    """Every line of a file, without its newline, in constant memory: over `READ_LINE_BYTES` only its two ends."""
+    file.seek(0)
+    rest = b""
+    tail: bytes | None = None
+    while block := file.read(1 << 20):
+        if tail is not None:
+            head, newline, block = block.partition(b"\n")
+            tail = (tail + head)[-KEEP_LAST_BYTES:]
+            if not newline:
+                continue
+            yield rest + CUT + tail
+            rest, tail = b"", None
+        *lines, rest = (rest + block).split(b"\n") if b"\n" in block else (rest + block,)
+        yield from lines
+        if len(rest) > READ_LINE_BYTES:
+            rest, tail = rest[:KEEP_FIRST_BYTES], rest[-KEEP_LAST_BYTES:]
+    if tail is not None:
+        yield rest + CUT + tail
+    elif rest:
+        yield rest
+
+
+def seal(file: BinaryFile, end: int) -> list[int]:
+    """Two checksums, of the first bytes and of the last ones before `end`: whether a file was only appended to."""
+    first = read_at(file, 0, min(end, SEAL_FIRST_BYTES))
+    if end <= len(first):
+        return [zlib.crc32(first), 0]
+    low = max(len(first), end - SEAL_LAST_BYTES)
+    return [zlib.crc32(first), zlib.crc32(read_at(file, low, end - low))]

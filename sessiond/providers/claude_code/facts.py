@@ -1,0 +1,266 @@
+"""What the records of a transcript say about its session. Pure.
+
+A first-fact is taken from the first record that states it, a last-fact from the last one. Each is kept with the offset
+of its line, so that facts of several parts of a file combine in any order: the smaller offset wins for a first-fact,
+the larger one for a last-fact. Which record a fact comes from is said at its reader below, why in
+docs/formats/claude-code.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.jsonl import BinaryFile
+from sessiond.providers.base import one_line, plain, time_ms
+from sessiond.providers.claude_code import prompt
+from sessiond.providers.claude_code.folder import matching
+from sessiond.providers.claude_code.lines import Lines, Record
+from sessiond.providers.claude_code.summary import last_summary
+
+Known = dict[str, tuple[int, Any]]
+"""Fact -> (offset of its line, value)."""
+
+CONVERSATION = ("user", "assistant")
+_STAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9][0-9T:.Z+-]{18,39})"')
+_CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\\n]|\\.)*")')
+
+
+def is_conversation(record: Record) -> bool:
+    return record.get("type") in CONVERSATION
+
+
+# -- first-facts -----------------------------------------------------------------------------------------------------
+
+
+def first_facts(lines: Lines, known: Known) -> None:
+    """Add the first-facts that are not known yet."""
+    if "opening" not in known:
+        _opening(lines, known)
+    if "created_ms" not in known:
+        _put_first(lines, known, "created_ms", b'"timestamp"', lambda record: time_ms(record.get("timestamp")))
+    if "first_cwd" not in known:
+        first_directory(lines, known)
+    if "entrypoint" not in known:
+        _put_first(lines, known, "entrypoint", b'"entrypoint"', lambda record: plain(record.get("entrypoint")))
+    if "first_prompt" not in known:
+        _first_prompt(lines, known)
+
+
+def first_directory(lines: Lines, known: Known) -> None:
+    """`cwd` of the first record that has one; where the beginning has none, of the first one known."""
+    _put_first(lines, known, "first_cwd", b'"cwd"', lambda record: plain(record.get("cwd")))
+
+
+def _put_first(lines: Lines, known: Known, fact: str, key: bytes, read: Callable[[Record], Any]) -> None:
+    for offset, record in lines.first(key):
+        value = read(record)
+        if value is not None:
+            known[fact] = offset, value
+            return
+
+
+def _opening(lines: Lines, known: Known) -> None:
+    """What the first conversation record says of the kind of session; a fork carries its parent on every record."""
+    for offset, record in lines.first(b'"user"', b'"assistant"'):
+        if not is_conversation(record):
+            continue
+        opening: Record = {}
+        if record.get("isSidechain") is True:
+            opening["sidechain"] = True
+        if plain(record.get("teamName")):
+            opening["teammate"] = True
+        kind = plain(record.get("sessionKind"))
+        if kind:
+            opening["kind"] = kind
+        parent = record.get("forkedFrom")
+        if isinstance(parent, dict) and plain(parent.get("sessionId")):
+            opening["forked_from"] = plain(parent.get("sessionId"))
+        known["opening"] = offset, opening
+        return
+
+
+def _first_prompt(lines: Lines, known: Known) -> None:
+    """The first text a person typed, from `user` records."""
+    for offset, record in lines.first(b'"user"'):
+        if record.get("type") == "user" and prompt.is_typed(record):
+            for text in map(str.strip, prompt.texts(record)):
+                line = None if prompt.is_inserted(text) else one_line(text)
+                if line:
+                    known["first_prompt"] = offset, line
+                    known.pop("command", None)
+                    return
+    if "command" not in known:
+        _first_command(lines, known)
+
+
+def _first_command(lines: Lines, known: Known) -> None:
+    """The first slash command, from `user` records and, in newer versions, `local_command` ones: the last resort."""
+    for offset, record in lines.first(b"<command-name>"):
+        kind = record.get("type")
+        content = record.get("content")
+        texts: list[str] = []
+        if kind == "user" and prompt.is_typed(record):
+            texts = prompt.texts(record)
+        elif kind == "system" and record.get("subtype") == "local_command" and isinstance(content, str):
+            texts = [content]
+        for text in texts:
+            name = one_line(prompt.command(text))
+            if name:
+                known["command"] = offset, name
+                return
+
+
+# -- last-facts ------------------------------------------------------------------------------------------------------
+
+
+def last_facts(lines: Lines, known: Known, name: str, file: BinaryFile) -> None:
+    """Add the last-facts of a chunk, but for those that are known from a later place already.
+
+    `name` is the project folder's, which the session's directory is told by.
+    """
+    start = lines.chunk.start
+    for fact, key, read in _LAST:
+        if fact not in known or known[fact][0] < start:
+            for offset, record in lines.last(key):
+                value = read(record)
+                if value is not None:
+                    known[fact] = offset, value
+                    break
+    if "cwd" not in known or known["cwd"][0] < start:
+        _directory(lines, known, name)
+    if "summary" not in known or known["summary"][0] < start:
+        found = last_summary(lines, file)
+        if found is not None:
+            known["summary"] = found
+
+
+def _branch(record: Record) -> str | None:
+    """`gitBranch` of the last record with that key; empty and `HEAD` mean that there is none."""
+    value = record.get("gitBranch")
+    if not isinstance(value, str):
+        return None
+    return "" if value == "HEAD" else plain(value) or ""
+
+
+def _version(record: Record) -> str | None:
+    """`version`: the program that wrote the last record with an envelope."""
+    return plain(record.get("version"))
+
+
+def _mode(record: Record) -> str | None:
+    """`permissionMode` of `permission-mode` records and of user records, whichever is later."""
+    if record.get("type") not in ("permission-mode", "user") or record.get("isSidechain") is True:
+        return None
+    return plain(record.get("permissionMode"))
+
+
+def _model(record: Record) -> str | None:
+    """`message.model` of the last assistant record that is neither a placeholder nor a sub-agent's."""
+    if record.get("type") != "assistant" or record.get("isSidechain") is True:
+        return None
+    message = record.get("message")
+    model = plain(message.get("model")) if isinstance(message, dict) else None
+    return None if model == "<synthetic>" else model
+
+
+def _effort(record: Record) -> str | None:
+    """`effort` of the last assistant record that carries one (2.1.212 and later)."""
+    if record.get("type") != "assistant" or record.get("isSidechain") is True:
+        return None
+    return plain(record.get("effort"))
+
+
+def _title(kind: str, key: str) -> Callable[[Record], str | None]:
+    """The last title of one kind that is not empty."""
+    return lambda record: one_line(record.get(key)) if record.get("type") == kind else None
+
+
+def _worktree(record: Record) -> list[str] | None:
+    """[path, directory before] of the last `worktree-state` record; empty after the worktree was left."""
+    if record.get("type") != "worktree-state":
+        return None
+    state = record.get("worktreeSession")
+    if not isinstance(state, dict):
+        return [] if state is None and "worktreeSession" in record else None
+    return [plain(state.get("worktreePath")) or "", plain(state.get("originalCwd")) or ""]
+
+
+_LAST: tuple[tuple[str, bytes, Callable[[Record], Any]], ...] = (
+    ("branch", b'"gitBranch"', _branch),
+    ("version", b'"version"', _version),
+    ("permission_mode", b'"permissionMode"', _mode),
+    ("model", b'"assistant"', _model),
+    ("effort", b'"effort"', _effort),
+    ("custom_title", b'"customTitle"', _title("custom-title", "customTitle")),
+    ("ai_title", b'"aiTitle"', _title("ai-title", "aiTitle")),
+    ("agent_name", b'"agent-name"', _title("agent-name", "agentName")),
+    ("worktree", b'"worktreeSession"', _worktree),
+)
+LAST = frozenset({*(fact for fact, _, _ in _LAST), "cwd", "summary"})
+
+
+def _directory(lines: Lines, known: Known, name: str) -> None:
+    """The newest directory told of, or one above it, that the project folder is named after.
+
+    Told by `cwd` of any record, `relocatedCwd` of `relocated` ones, `worktreePath` of `worktree-state` ones.
+    """
+    best = _matching_cwd(lines, name)
+    for key, read in ((b'"relocatedCwd"', _relocated), (b'"worktreePath"', _worktree_path)):
+        for offset, record in lines.last(key):
+            value = read(record)
+            match = matching(value, name) if value else None
+            if match is not None:
+                if best is None or offset > best[0]:
+                    best = offset, match
+                break
+    if best is not None:
+        known["cwd"] = best
+
+
+def _matching_cwd(lines: Lines, name: str) -> tuple[int, str] | None:
+    data = lines.data
+    elsewhere: set[bytes] = set()
+    hit = data.rfind(b'"cwd"')
+    while hit >= 0:
+        value = _CWD.match(data, hit)
+        if value is not None and value[1] not in elsewhere:
+            is_elsewhere = True
+            for offset, record in lines.around(hit):
+                directory = plain(record.get("cwd"))
+                match = matching(directory, name) if directory else None
+                if match is not None:
+                    return offset, match
+                is_elsewhere = directory is not None
+            if is_elsewhere:
+                elsewhere.add(value[1])
+        hit = data.rfind(b'"cwd"', 0, hit)
+    return None
+
+
+def _relocated(record: Record) -> str | None:
+    return plain(record.get("relocatedCwd")) if record.get("type") == "relocated" else None
+
+
+def _worktree_path(record: Record) -> str | None:
+    state = _worktree(record)
+    return (state[0] or None) if state else None
+
+
+def last_activity(lines: Lines, known: Known) -> None:
+    """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
+    newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
+    stamps = [(match[1], match.start()) for match in _STAMP.finditer(lines.data)]
+    stamps.sort(reverse=True)
+    for stamp, position in stamps:
+        text = stamp.decode()
+        moment = time_ms(text)
+        if moment is None:
+            continue
+        if moment <= newest_ms:
+            return
+        for offset, record in lines.around(position):
+            if is_conversation(record) and record.get("timestamp") == text:
+                known["updated_ms"] = offset, moment
+                return

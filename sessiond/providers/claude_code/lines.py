@@ -1,0 +1,100 @@
+"""Looking for records in a chunk by the bytes of a key, so that only lines that hold it are parsed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sessiond.jsonl import CUT, Chunk, blocks_at_end, records
+
+Record = dict[str, Any]
+Found = tuple[int, Record]
+"""(offset of the line in the file, record)"""
+
+
+class Lines:
+    """The lines of one chunk; each is parsed at most once.
+
+    A key is looked for as `"key"`. Inside a string its quotes would be escaped, so message text never matches; a key of
+    a nested object does, which is why every reader of records looks at the top level only.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.data = chunk.data
+        self._parsed: dict[int, list[Record]] = {}
+
+    def first(self, *keys: bytes) -> Iterator[Found]:
+        """Records on lines that hold one of the keys, first to last."""
+        data = self.data
+        places = [data.find(key) for key in keys]
+        while True:
+            hits = [place for place in places if place >= 0]
+            if not hits:
+                return
+            hit = min(hits)
+            start, end = self._bounds(hit)
+            for record in self.at(start, end):
+                yield self.chunk.offset(start), record
+            places = [
+                data.find(key, end) if 0 <= place < end else place for key, place in zip(keys, places, strict=True)
+            ]
+
+    def last(self, key: bytes) -> Iterator[Found]:
+        """Records on lines that hold the key, last to first."""
+        hit = self.data.rfind(key)
+        while hit >= 0:
+            start, end = self._bounds(hit)
+            for record in reversed(self.at(start, end)):
+                yield self.chunk.offset(start), record
+            hit = self.data.rfind(key, 0, start)
+
+    def around(self, position: int) -> Iterator[Found]:
+        """Records on the line that a position in the data belongs to, the last first."""
+        start, end = self._bounds(position)
+        for record in reversed(self.at(start, end)):
+            yield self.chunk.offset(start), record
+
+    def before(self, offset: int) -> bytes:
+        """The data before the line at an offset in the file."""
+        position = offset - self.chunk.start
+        for behind, total in self.chunk.dropped:
+            if offset - self.chunk.start - total >= behind:
+                position = offset - self.chunk.start - total
+        return self.data[:position]
+
+    def holds_any(self) -> bool:
+        """Whether any line at all is a record."""
+        start = 0
+        while start < len(self.data):
+            start, end = self._bounds(start)
+            if self.at(start, end):
+                return True
+            start = end + 1
+        return False
+
+    def _bounds(self, position: int) -> tuple[int, int]:
+        end = self.data.find(b"\n", position)
+        return self.data.rfind(b"\n", 0, position) + 1, len(self.data) if end < 0 else end
+
+    def at(self, start: int, end: int) -> list[Record]:
+        """The records between two positions in the data that hold one line."""
+        found = self._parsed.get(start)
+        if found is None:
+            line = self.data[start:end]
+            found = self._parsed[start] = records(line)
+            if found and end - start > len(CUT) and CUT in line:
+                _add_last_blocks(found[0], line)
+        return found
+
+
+def _add_last_blocks(record: Record, line: bytes) -> None:
+    """Give the record of an over-long line the whole text blocks behind the cut, unless it is a tool's answer."""
+    if b'"tool_result"' in line:
+        record["isMeta"] = True
+        return
+    message = record.setdefault("message", {})
+    if isinstance(message, dict):
+        content = message.setdefault("content", [])
+        if isinstance(content, list):
+            content += blocks_at_end(line)

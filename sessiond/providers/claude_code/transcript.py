@@ -1,0 +1,264 @@
+"""Reading a transcript: its two ends at first, then what was appended, at last the gap between. Pure over a file.
+
+The state says where reading goes on and how to notice that the file was rewritten. While there is no gap, continued
+reading yields what reading the whole yields; across a gap it never knows less than before and never loses a name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from sessiond import jsonl
+from sessiond.jsonl import BinaryFile, Chunk
+from sessiond.model import Previous, Reading
+from sessiond.providers.claude_code.facts import LAST, Known, first_directory, first_facts, last_activity, last_facts
+from sessiond.providers.claude_code.lines import Lines
+
+GAP_BLOCK_BYTES = 4 << 20
+BEFORE_ALL = -1
+"""Offset of a fact whose place no longer matters: all that is read from now on is newer."""
+
+
+class State(NamedTuple):
+    end: int
+    """Where the next line to be read begins."""
+    size: int
+    seal: list[int]
+    head_end: int | None = None
+    """Where the contiguous beginning ends, when there is or was a gap behind it."""
+    gap: tuple[int, int] | None = None
+    """The part nobody has looked at."""
+    places: dict[str, int] | None = None
+    """Last-fact -> offset, kept when there is or was a gap."""
+    committed: dict[str, Any] | None = None
+    """The facts without those of a last line that has no newline yet, when that makes a difference."""
+
+    def encode(self) -> bytes:
+        pairs = {key: value for key, value in self._asdict().items() if value is not None}
+        return json.dumps(pairs, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> State | None:
+        try:
+            state = cls(**json.loads(data))
+        except (ValueError, TypeError):
+            return None
+        return state._replace(gap=(state.gap[0], state.gap[1])) if state.gap else state
+
+
+class Reader:
+    """One reading of one transcript."""
+
+    def __init__(self, file: BinaryFile, size: int, name: str) -> None:
+        self._file = file
+        self._size = size
+        self._name = name
+        self._known: Known = {}
+        self._seen: Known | None = None
+        """What is known with the unfinished last line."""
+        self._end = 0
+        self._head_end: int | None = None
+        self._gap: tuple[int, int] | None = None
+        self._seal: list[int] | None = None
+
+    # -- the three ways ----------------------------------------------------------------------------------------------
+
+    def whole(self) -> None:
+        """First sight: the head, and the tail when the head does not reach the end."""
+        head = jsonl.read_head(self._file, self._size)
+        reached = head.end >= self._size or not head.complete
+        if reached:
+            self._add(head, first=True)
+            return
+        tail = jsonl.read_tail(self._file, head.end, self._size, _has_activity)
+        if tail.start == head.end:
+            self._add(head, first=True)
+            self._add(tail, first=True)
+            return
+        self._leave_gap(head.end, tail.start)
+        self._add(tail, first=False)
+        seen, self._seen = self._seen, None
+        self._add(head, first=True)
+        if seen is not None:
+            self._seen = _combined(self._known, seen)
+        self._end = tail.end
+
+    def appended(self, facts: dict[str, Any], state: State) -> None:
+        """Go on where the last reading stopped."""
+        self._known = _load(facts if state.committed is None else state.committed, state.places)
+        self._end, self._head_end, self._gap = state.end, state.head_end, state.gap
+        chunk = jsonl.read_appended(self._file, state.end, self._size)
+        if chunk is None:
+            chunk = jsonl.read_tail(self._file, state.end, self._size, _has_activity)
+            if chunk.start > state.end:
+                self._leave_gap(state.end, chunk.start)
+        self._add(chunk, first=self._head_end is None)
+
+    def keep_middle(self, facts: dict[str, Any], state: State, *, untouched: bool) -> None:
+        """After reading anew: what the old reading knew and this one passed over.
+
+        `untouched` says that nothing but the file's times changed; then what was looked through stays looked through.
+        """
+        if self._gap is None:
+            return
+        low, high = self._gap
+        old = _load(facts if state.committed is None else state.committed, state.places, unplaced=low)
+        middle = {
+            fact: found if fact in LAST else (high, found[1])
+            for fact, found in old.items()
+            if (low <= found[0] < high if fact in LAST else untouched or fact != "updated_ms")
+        }
+        self._known = _combined(self._known, middle)
+        if self._seen is not None:
+            self._seen = _combined(self._seen, middle)
+        if untouched:
+            self._gap = state.gap
+
+    def fill(self, facts: dict[str, Any], state: State, budget_bytes: int) -> None:
+        """Look through the gap, last block first, for what nearer places did not tell; the rest is given up."""
+        self._known = _load(facts if state.committed is None else state.committed, state.places)
+        seen = None if state.committed is None else _load(facts, state.places)
+        self._end, self._head_end, self._seal = state.end, state.head_end, state.seal
+        if state.gap is not None:
+            low = max(state.gap[0], state.gap[1] - budget_bytes)
+            found: Known = {}
+            for chunk in jsonl.read_back(self._file, low, state.gap[1], GAP_BLOCK_BYTES):
+                lines = Lines(chunk)
+                block = {fact: place for fact, place in self._known.items() if place[0] >= chunk.start}
+                last_facts(lines, block, self._name, self._file)
+                if "updated_ms" not in self._known:
+                    last_activity(lines, block)
+                found = _combined(found, block)
+                self._known = _combined(self._known, found)
+            if seen is not None:
+                self._seen = _combined(seen, self._known)
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def reading(self, session_id: str) -> Reading:
+        committed = _store(self._known)
+        facts = committed if self._seen is None else _store(self._seen)
+        state = State(
+            self._end,
+            self._size,
+            self._seal or jsonl.seal(self._file, self._end),
+            self._head_end,
+            self._gap,
+            None if self._head_end is None else {f: at for f, (at, _) in self._known.items() if f in LAST and at >= 0},
+            None if facts == committed else committed,
+        )
+        gap_bytes = 0 if self._gap is None else self._gap[1] - self._gap[0]
+        return Reading({session_id: facts}, state.encode(), gap_bytes)
+
+    # -- parts -------------------------------------------------------------------------------------------------------
+
+    def _leave_gap(self, low: int, high: int) -> None:
+        if self._head_end is None:
+            self._head_end = low
+        self._gap = (low if self._gap is None else self._gap[0], high)
+
+    def _add(self, chunk: Chunk, *, first: bool) -> None:
+        """Fold a chunk into what is known; an unfinished last line counts but is not consumed."""
+        self._end = chunk.end
+        if chunk.complete or chunk.data.endswith(jsonl.CUT):
+            self._fold(chunk, self._known, first=first)
+            return
+        cut = chunk.data.rfind(b"\n") + 1
+        self._fold(chunk._replace(data=chunk.data[:cut]), self._known, first=first)
+        if chunk.data.rstrip().endswith(b"}"):
+            self._seen = dict(self._known)
+            last = Chunk(chunk.end, chunk.end, chunk.data[cut:])
+            self._fold(last, self._seen, first=first)
+
+    def _fold(self, chunk: Chunk, known: Known, *, first: bool) -> None:
+        if not chunk.data:
+            return
+        lines = Lines(chunk)
+        if first:
+            first_facts(lines, known)
+        elif "first_cwd" not in known:
+            first_directory(lines, known)
+        last_facts(lines, known, self._name, self._file)
+        last_activity(lines, known)
+        if "opening" not in known and "updated_ms" not in known and "readable" not in known and lines.holds_any():
+            known["readable"] = chunk.start, True
+
+
+def _has_activity(data: bytes) -> bool:
+    """Whether a conversation record with a time is in sight."""
+    known: Known = {}
+    last_activity(Lines(Chunk(0, len(data), data)), known)
+    return bool(known)
+
+
+def _combined(one: Known, other: Known) -> Known:
+    """What two parts of a file tell together, in whatever order they were read."""
+    known = dict(one)
+    for fact, found in other.items():
+        if fact not in known:
+            known[fact] = found
+        elif fact in LAST:
+            known[fact] = max(known[fact], found, key=_place)
+        elif fact == "updated_ms":
+            known[fact] = max(known[fact], found, key=_value)
+        else:
+            known[fact] = min(known[fact], found, key=_place)
+    if "first_prompt" in known:
+        known.pop("command", None)
+    return known
+
+
+def _place(found: tuple[int, Any]) -> int:
+    return found[0]
+
+
+def _value(found: tuple[int, Any]) -> Any:
+    return found[1]
+
+
+def _store(known: Known) -> dict[str, Any]:
+    """The facts as the index keeps them."""
+    facts = {fact: value for fact, (_, value) in known.items()}
+    if "opening" in known or "updated_ms" in known:
+        facts.pop("readable", None)
+    return dict(sorted(facts.items()))
+
+
+def _load(facts: dict[str, Any], places: dict[str, int] | None, unplaced: int = BEFORE_ALL) -> Known:
+    if places is None:
+        return {fact: (unplaced if fact in LAST else BEFORE_ALL, value) for fact, value in facts.items()}
+    return {fact: (places.get(fact, BEFORE_ALL), value) for fact, value in facts.items()}
+
+
+def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: Previous | None) -> Reading:
+    """What a transcript says, from where the last reading stopped if the file was only appended to since.
+
+    `name` is the name of its project folder.
+    """
+    reader = Reader(file, size, name)
+    state = None if previous is None else State.decode(previous.state)
+    facts = None if previous is None else previous.facts.get(session_id)
+    if state is None or facts is None:
+        reader.whole()
+        return reader.reading(session_id)
+    seal = jsonl.seal(file, state.end)
+    unchanged = size >= state.end and seal == state.seal
+    if unchanged and size != state.size:
+        reader.appended(facts, state)
+        return reader.reading(session_id)
+    reader.whole()
+    if seal[0] == state.seal[0]:
+        reader.keep_middle(facts, state, untouched=unchanged)
+    return reader.reading(session_id)
+
+
+def fill(file: BinaryFile, session_id: str, name: str, previous: Previous, budget_bytes: int) -> Reading:
+    """The same reading with its gap closed; unchanged when the file is no longer the one that was read."""
+    state = State.decode(previous.state)
+    facts = previous.facts.get(session_id)
+    if state is None or facts is None or jsonl.seal(file, state.end) != state.seal:
+        return Reading(previous.facts, previous.state)
+    reader = Reader(file, state.size, name)
+    reader.fill(facts, state, budget_bytes)
+    return reader.reading(session_id)
