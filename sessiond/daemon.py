@@ -17,6 +17,7 @@ from sessiond.dirty import BUSY_S, DATABASE_S, DirtySet
 from sessiond.errors import (
     AlreadyRunningError,
     ConfigurationError,
+    DegradedError,
     IndexUnavailableError,
     SchemaError,
     SessiondError,
@@ -75,7 +76,7 @@ def run(env: Mapping[str, str]) -> int:
         locks.note_owner(lock)
         os.umask(0o077)
         logs.set_up(folder)
-        daemon = Daemon(folder, env, Notifier(env.get("NOTIFY_SOCKET")))
+        daemon = Daemon(folder, env, Notifier(env.get("NOTIFY_SOCKET"), env.get("WATCHDOG_USEC")))
         daemon.catch_signals()
         daemon.run()
     finally:
@@ -96,6 +97,7 @@ class Daemon:
         self._dirty = DirtySet(self._least_pause_s)
         self._writer: Writer | None = None
         self._scanner: Scanner | None = None
+        self._lock_identity = _identity(paths.daemon_lock(folder))
         self._write_lock = locks.Lock(paths.write_lock(folder))
         self._stopping = False
         self._reconfigure = False
@@ -168,7 +170,8 @@ class Daemon:
         self._notice(now)
         work = self._work(now)
         if work is None:
-            if self._inbox.wait(self._next_at(now) - now) and not self._stopping:
+            self._notifier.ping()
+            if self._inbox.wait(min(self._next_at(now) - now, self._notifier.silence_s)) and not self._stopping:
                 time.sleep(GATHER_S)
             return
         self._with_index(work)
@@ -232,6 +235,7 @@ class Daemon:
 
     def _with_index(self, work: Callable[[Scanner], None]) -> None:
         """Run one piece of work under `write.lock` on an index that is sound and is the one at its path."""
+        self._require_folder()
         try:
             if not self._lock_index():
                 return
@@ -255,6 +259,15 @@ class Daemon:
         else:
             self._retry_s = RETRY_S
             self._damages = self._failures = 0
+
+    def _require_folder(self) -> None:
+        """Raise DegradedError when our lock is gone from the state folder, with the folder or alone.
+
+        Clients and other daemons then know nothing of us, and a sandbox cannot make the folder again: only a new start
+        can. The exit code is one that the service manager answers by that.
+        """
+        if _identity(paths.daemon_lock(self._folder)) != self._lock_identity:
+            raise DegradedError(f"{self._folder} was removed or emptied under the daemon; start it anew")
 
     def _lock_index(self) -> bool:
         while not self._stopping:
@@ -399,6 +412,14 @@ def _untold(outcome: Outcome, told: set[str]) -> list[str]:
     """What a rescan found changed though no event had told of it in good time."""
     before_ns = time.time_ns() - RACY_MS * 1_000_000
     return [path for path, fingerprint in outcome.changed if path not in told and fingerprint.ctime_ns < before_ns]
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _clock_offset() -> float:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 _PING_S = 1.0
+"""Pings come at most this often, or as often as the watchdog asks for."""
 _SEND_S = 1.0
 
 
@@ -18,8 +19,15 @@ class Notifier:
     its own conclusions from the silence.
     """
 
-    def __init__(self, socket_address: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        socket_address: str | None,
+        watchdog_usec: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._address = _kernel_address(socket_address or "")
+        self.silence_s = _silence_s(watchdog_usec or "")
+        """The longest that a loop with nothing to do may wait before it pings again; the manager allows twice that."""
         self._clock = clock
         self._pinged_s: float | None = None
         self._status = ""
@@ -36,9 +44,9 @@ class Notifier:
             self._send(f"STATUS={line}")
 
     def ping(self) -> None:
-        """The working loop is alive. The loop itself calls it, as often as it likes: at most one a second is sent."""
+        """The working loop is alive. The loop itself calls it, as often as it likes; few are sent."""
         now_s = self._clock()
-        if self._pinged_s is None or now_s - self._pinged_s >= _PING_S:
+        if self._pinged_s is None or now_s - self._pinged_s >= min(_PING_S, self.silence_s):
             self._pinged_s = now_s
             self._send("WATCHDOG=1")
 
@@ -60,3 +68,10 @@ def _kernel_address(address: str) -> bytes:
     if address.startswith("@"):
         return b"\0" + os.fsencode(address[1:])
     return os.fsencode(address) if address.startswith("/") else b""
+
+
+def _silence_s(watchdog_usec: str) -> float:
+    """Half of the time after which the manager takes us for hung; without a watchdog there is no end to it."""
+    if not (watchdog_usec.isascii() and watchdog_usec.isdecimal()):
+        return float("inf")
+    return int(watchdog_usec) / 2_000_000 or float("inf")

@@ -70,6 +70,22 @@ def test_a_busy_loop_pings_once_a_second(manager):
     assert heard(manager) == [b"WATCHDOG=1"] * 3
 
 
+def test_a_short_watchdog_is_fed_more_often(manager):
+    times_s = (0.0, 0.1, 0.25, 0.3, 0.5)
+    notifier = Notifier(manager.getsockname(), "500000", clock=iter(times_s).__next__)
+    for _ in times_s:
+        notifier.ping()
+    assert heard(manager) == [b"WATCHDOG=1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("watchdog_usec", "silence_s"),
+    [("180000000", 90.0), (None, float("inf")), ("0", float("inf")), ("x", float("inf"))],
+)
+def test_an_idle_loop_is_told_to_speak_up_in_half_the_watchdog_s_time(watchdog_usec, silence_s):
+    assert Notifier(None, watchdog_usec).silence_s == silence_s
+
+
 @pytest.mark.parametrize("address", [None, "", "vsock:2:1234", "relative"])
 def test_without_a_usable_address_nothing_happens(address):
     notifier = Notifier(address)
