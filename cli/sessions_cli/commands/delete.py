@@ -10,9 +10,10 @@ from sessions_cli.vendor_verb import carry_out
 @click.command(name="delete")
 @click.argument("id_text", metavar="ID")
 @click.option("--yes", "-y", is_flag=True, help="Do it without asking.")
-def command(*, id_text: str, yes: bool) -> int:
+@click.option("--no-refresh", is_flag=True, help="Answer from the index as it is.")
+def command(*, id_text: str, yes: bool, no_refresh: bool) -> int:
     """Delete a session for good through the app's own program (`codex delete`).
 
     ID is a whole id or a beginning of it. Claude Code's program has no such command. Files are never touched by us.
     """
-    return carry_out("delete", id_text, yes=yes)
+    return carry_out("delete", id_text, yes=yes, refresh=not no_refresh)

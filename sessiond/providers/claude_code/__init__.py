@@ -23,6 +23,7 @@ class ClaudeCode:
 
     app = places.APP
     reader_version = 1
+    cli = launch.CLI
 
     def __init__(self, homes: Sequence[str]) -> None:
         self._homes = [(home, places.projects(home) + "/") for home in homes]

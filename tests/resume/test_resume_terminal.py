@@ -1,0 +1,113 @@
+"""The question before resuming on another branch, asked at a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+
+CODEX_ID = "019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63"
+PATIENCE_S = 30.0
+
+
+class Terminal:
+    """A command on a pseudo-terminal."""
+
+    def __init__(self, argv, env, cwd) -> None:
+        self.screen = ""
+        self._master, slave = pty.openpty()
+        self._process = subprocess.Popen(
+            argv,
+            env=env,
+            cwd=cwd,
+            preexec_fn=lambda: os.login_tty(slave),  # noqa: PLW1509 - an interrupt needs a controlling terminal
+        )
+        os.close(slave)
+
+    def read_until(self, text):
+        """Read until the text is on the screen; fail when it does not appear in time."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.screen:
+            ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+            data = self._read() if ready else b""
+            assert data, f"{text!r} did not appear; the screen is {self.screen!r}"
+            self.screen += data.decode(errors="replace")
+
+    def type(self, keys):
+        os.write(self._master, keys)
+
+    def end(self):
+        """The exit code."""
+        while True:
+            ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
+            data = self._read() if ready else b""
+            if not data:
+                break
+            self.screen += data.decode(errors="replace")
+        os.close(self._master)
+        return self._process.wait(PATIENCE_S)
+
+    def _read(self):
+        try:
+            return os.read(self._master, 65_536)
+        except OSError:
+            return b""
+
+
+@pytest.fixture
+def asked(stage):
+    """The command at its question, for a thread that began on another branch."""
+    subprocess.run(["git", "init", "-q", "-b", "main", str(stage.folder)], check=True, capture_output=True)
+    stage.add("codex", branch="test/checkout-e2e", home=str(stage.home / ".codex"))
+    terminal = Terminal([*stage.argv, "resume", "--no-refresh", CODEX_ID], stage.env, stage.home)
+    terminal.read_until("[y/N]")
+    return terminal
+
+
+def test_the_question_names_both_branches(asked):
+    asked.type(b"n\n")
+    asked.end()
+    assert "test/checkout-e2e" in asked.screen
+    assert "on main" in asked.screen
+
+
+def test_yes_resumes(asked, stage):
+    asked.type(b"y\n")
+    assert asked.end() == 0
+    assert stage.started["argv"][-1] == CODEX_ID
+
+
+@pytest.mark.parametrize("keys", [b"n\n", b"\n", b"\x04", b"\x03"])
+def test_no_or_nothing_or_the_end_or_an_interrupt_does_not_resume(asked, stage, keys):
+    asked.type(keys)
+    assert asked.end() == 10
+    assert stage.started is None
+
+
+def test_the_program_gets_the_terminal(stage):
+    stage.add("codex")
+    (stage.bin / "codex").write_text("#!/bin/sh\ntest -t 0 && test -t 1 && test -t 2 && echo has a terminal\n")
+    terminal = Terminal([*stage.argv, "resume", "--no-refresh", CODEX_ID], stage.env, stage.home)
+    assert terminal.end() == 0
+    assert "has a terminal" in terminal.screen
+
+
+def test_at_1_says_first_which_session_is_meant(stage):
+    stage.add("codex", title="Checkout end to end")
+    terminal = Terminal([*stage.argv, "resume", "--no-refresh", "@1"], stage.env, stage.home)
+    assert terminal.end() == 0
+    assert terminal.screen.index("Checkout end to end") < terminal.screen.index("stand-in runs")
+
+
+def test_a_delete_is_asked_for_and_declined_by_default(stage):
+    stage.add("codex", title="Checkout end to end", home=str(stage.home / ".codex"))
+    terminal = Terminal([*stage.argv, "delete", "--no-refresh", CODEX_ID], stage.env, stage.home)
+    terminal.read_until("[y/N]")
+    terminal.type(b"\n")
+    assert terminal.end() == 10
+    assert "Checkout end to end" in terminal.screen
+    assert stage.started is None
