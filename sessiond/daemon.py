@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Any
 
 from sessiond import __version__, config, locks, logs, paths
 from sessiond.dirty import BUSY_S, DATABASE_S, DirtySet
@@ -25,7 +26,7 @@ from sessiond.errors import (
 from sessiond.model import DATABASE
 from sessiond.notify import Notifier
 from sessiond.providers import load_all
-from sessiond.scan import RACY_MS, SECOND_LOOK_MS, Outcome, Scanner, scan_all
+from sessiond.scan import SECOND_LOOK_MS, Outcome, Scanner, scan_all
 from sessiond.store.connection import prepare_folder
 from sessiond.store.writer import Writer
 from sessiond.watch import Inbox, Watcher
@@ -46,6 +47,8 @@ RESCAN_SHARE = 20
 CHECKPOINT_S = 5.0
 RECHECK_S = 2.0
 """After an alarm everything is scanned at once, and again this much later, when watches have been mended."""
+UNTOLD_S = 1.0
+"""An event that has not come this long after its change will not come."""
 GAP_BYTES_S = 32 << 20
 GAP_BYTES_DAY = 4 << 30
 GAP_IDLE_S = 2.0
@@ -87,13 +90,19 @@ def run(env: Mapping[str, str]) -> int:
 class Daemon:
     """One working loop over one index. All time inside is monotonic, in seconds."""
 
-    def __init__(self, folder: str, env: Mapping[str, str], notifier: Notifier) -> None:
+    def __init__(
+        self,
+        folder: str,
+        env: Mapping[str, str],
+        notifier: Notifier,
+        watcher: Callable[[Inbox], Watcher] = Watcher,
+    ) -> None:
         self._folder = folder
         self._env = env
         self._notifier = notifier
         self._started_ms = time.time_ns() // 1_000_000
         self._inbox = Inbox()
-        self._watcher = Watcher(self._inbox)
+        self._watcher = watcher(self._inbox)
         self._dirty = DirtySet(self._least_pause_s)
         self._writer: Writer | None = None
         self._scanner: Scanner | None = None
@@ -113,6 +122,7 @@ class Daemon:
         self._failures = 0
         self._gap_day = (0.0, 0)
         self._last_scan_s = 0.0
+        self._unreadable: Mapping[str, str] = {}
         self._clock_offset = _clock_offset()
         self._configure()
 
@@ -328,7 +338,7 @@ class Daemon:
         now = time.monotonic()
         self._last_scan_s = now - started
         if not is_first:
-            self._watcher.missed(_untold(outcome, told))
+            self._watcher.missed(_untold(outcome, told, time.time() - (now - started)))
         if self._watcher.check(outcome.walk.directories) or self._watcher.retry():
             self._recheck_at = now + RECHECK_S
         elif started >= self._recheck_at:
@@ -336,6 +346,7 @@ class Daemon:
         self._rescan_at = now + self._period_s()
         self._after_writing(scanner, now)
         self._gap_at = now + GAP_IDLE_S if scanner.files_with_gaps() else NEVER
+        self._unreadable = outcome.walk.unreadable
         self._publish(scanner)
 
     def _report(self, done: int, total: int) -> None:
@@ -396,7 +407,7 @@ class Daemon:
             "pid": os.getpid(),
             "version": __version__,
             "started_ms": self._started_ms,
-            "roots": self._watcher.health(),
+            "roots": [self._root_health(root) for root in self._watcher.health()],
             "overflows": self._watcher.overflows,
             "watch_restarts": self._watcher.restarts,
             "databases": writer.databases(),
@@ -407,10 +418,15 @@ class Daemon:
             writer.set_meta(health=json.dumps(health).encode("utf-8", "replace").decode())
         self._notifier.status(f"{writer.count()} sessions")
 
+    def _root_health(self, root: dict[str, Any]) -> dict[str, Any]:
+        """What the watcher says, unless the scan could not use the folder at all."""
+        why = self._unreadable.get(root["path"])
+        return root if why is None or root["mode"] == "waiting" else {**root, "mode": "unavailable", "why": why}
 
-def _untold(outcome: Outcome, told: set[str]) -> list[str]:
+
+def _untold(outcome: Outcome, told: set[str], scan_began_s: float) -> list[str]:
     """What a rescan found changed though no event had told of it in good time."""
-    before_ns = time.time_ns() - RACY_MS * 1_000_000
+    before_ns = int((scan_began_s - UNTOLD_S) * 1e9)
     return [path for path, fingerprint in outcome.changed if path not in told and fingerprint.ctime_ns < before_ns]
 
 

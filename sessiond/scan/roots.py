@@ -61,3 +61,9 @@ def replaced(roots: Sequence[Root], last: Identities, known: Iterable[str], foun
         if inside and not any(path in found_set for path in inside):
             hidden[root.path] = "another folder has taken its place, and holds none of its sessions"
     return hidden
+
+
+def never_seen(roots: Sequence[Root], known: Iterable[str]) -> list[str]:
+    """Roots that are missing and from which nothing is known: the app is not installed, which is no problem."""
+    missing = [root.path for root in roots if not os.path.lexists(root.path)]
+    return [path for path in missing if not any(k.startswith(path + "/") for k in known)]

@@ -75,6 +75,8 @@ class Scanner:
             decision = decide(found, self._known, hidden, self._is_ours)
         self._carry_out(decision, outcome, progress)
         self._remember_roots(hidden)
+        for root in roots.never_seen(self._roots, self._known):
+            hidden.pop(root, None)
         return outcome
 
     def changed(self, changed_paths: Iterable[str]) -> Outcome:

@@ -269,16 +269,14 @@ class Writer:
 
     def databases(self) -> list[dict[str, str | None]]:
         """The vendors' databases and how their last reading went, for `sessions status`."""
-        rows = self._connection.execute(
-            "SELECT path, racy, problem FROM sources WHERE kind = ? ORDER BY path", (DATABASE,)
-        )
+        rows = self._connection.execute("SELECT path, problem FROM sources WHERE kind = ? ORDER BY path", (DATABASE,))
         return [
             {
                 "path": real_path(path).encode("utf-8", "replace").decode(),
-                "state": "ok" if problem is None else "stale" if again else "corrupt",
+                "state": "ok" if problem is None else "corrupt" if problem.startswith("corrupt") else "stale",
                 "why": problem,
             }
-            for path, again, problem in rows
+            for path, problem in rows
         ]
 
     # -- meta --------------------------------------------------------------------------------------------------------
