@@ -60,6 +60,8 @@ def observe(file: BinaryFile, size: int, previous: Previous | None) -> tuple[str
     old = unpack(previous.state) if previous is not None else None
     if previous is None or old is None or len(previous.facts) != 1 or size < old.size or not _is_same(file, old):
         return _from_scratch(file, size)
+    if not old.offset:  # not even the first line was whole
+        return _from_scratch(file, size)
     ((thread_id, facts),) = previous.facts.items()
     if size > old.size:
         return thread_id, *_continued(file, size, thread_id, dict(facts), old)
