@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 import unicodedata
@@ -117,12 +118,14 @@ def find_program(client: str, interpreter: str, path: str | None) -> str:
 
 def without_manager(program: str, why: str) -> RefusedError:
     """The answer of a system without a service manager: how to do without."""
+    quoted = shlex.quote(program)
+    for_cron = quoted.replace("%", "\\%")  # where an unquoted % ends the line
     return RefusedError(
         f"{why}\n"
         "sessiond works without one. Keep it running in the foreground:\n"
-        f"    {program}\n"
+        f"    {quoted}\n"
         "or let cron refresh the index, by this line in `crontab -e`:\n"
-        f"    */5 * * * * {program} --once --gaps"
+        f"    */5 * * * * {for_cron} --once --gaps"
     )
 
 

@@ -19,6 +19,12 @@ _PATIENCE_S = 330.0
 _SANDBOX_REFUSED = {"217", "218", "225", "226"}
 """Exit codes of systemd.exec(5) for a sandbox that could not be set up: USER, CAPABILITIES, NETWORK, NAMESPACE."""
 
+_CODES = {
+    "4": "the index was made by a newer sessiond; upgrade this one",
+    "8": "another sessiond runs over the same index; end that one, then: sessions service start",
+    "11": "its configuration or its state folder cannot be used; `sessiond --once` says why",
+}
+"""What the exit codes mean after which the unit is not restarted."""
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%/.,:=@_+-")
 """What needs no quotes in a unit file."""
 
@@ -31,7 +37,7 @@ StartLimitBurst=10
 [Service]
 Type=notify
 ExecStart={program}
-ExecReload=kill -HUP $MAINPID
+ExecReload=+kill -HUP $MAINPID
 {environment}
 # Ready once the folders are watched and the index opens; the working loop itself feeds the watchdog.
 TimeoutStartSec=300
@@ -183,7 +189,7 @@ class Systemd:
                 "this system allows users no namespaces: the service runs without a read-only view of your files and"
                 " without its own network; the other limits hold"
             )
-        self._require_running(job.program)
+        self._require_running()
         return [*said, f"running, and started at every login: {self._status()}", f"index: {job.state}"]
 
     def _put(self, file: str, text: str) -> list[str]:
@@ -192,20 +198,18 @@ class Systemd:
         self._control("enable", UNIT)
         return [f"wrote {file}"]
 
-    def _launch(self) -> str:
-        """Start anew; the exit code of a first process that failed, else an empty string."""
+    def _launch(self, verb: str = "restart") -> str:
+        """Start the service; the exit code of a first process that failed, else an empty string."""
         self._control("reset-failed", UNIT, check=False)
-        if self._control("restart", UNIT, check=False).returncode == 0:
+        if self._control(verb, UNIT, check=False).returncode == 0:
             return ""
         return self._property("ExecMainStatus")
 
-    def _require_running(self, program: str) -> None:
+    def _require_running(self) -> None:
         if not self.state().running:
             code = self._property("ExecMainStatus")
-            raise DegradedError(
-                f"the service was installed but does not run: it ended with code {code} (docs/cli.md lists them);"
-                f" see `sessions service logs`, or run {program} in the foreground"
-            )
+            why = _CODES.get(code, f"it ended with code {code}")
+            raise DegradedError(f"the service does not run: {why}; see `sessions service logs`")
 
     def remove(self, *, purge: bool) -> list[str]:
         file = self.file
@@ -244,10 +248,12 @@ class Systemd:
         self._require("sessiond")
         if not os.path.lexists(self.file):
             raise RefusedError("the service is not installed; run: sessions service install")
-        if verb != "stop":
-            self._control("reset-failed", UNIT, check=False)
-        self._control(verb, UNIT)
-        return [f"stopped {UNIT}" if verb == "stop" else f"{UNIT} is running: {self._status()}"]
+        if verb == "stop":
+            self._control(verb, UNIT)
+            return [f"stopped {UNIT} until the next login"]
+        self._launch(verb)
+        self._require_running()
+        return [f"{UNIT} is running: {self._status()}"]
 
     def log_command(self, state: str, lines: int, *, follow: bool) -> list[str]:
         if not os.path.exists("/run/systemd/journal/socket"):

@@ -228,7 +228,12 @@ def serve() -> None:
     """Start the manager, say when it is there, then run one command after the other. Ends when stdin does."""
     systemd = next(path for path in SYSTEMD if os.path.exists(path))
     with open(f"{RUNTIME}/manager.log", "w") as log:
-        subprocess.Popen([systemd, "--user", "--log-target=console"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        subprocess.Popen(
+            [systemd, "--user", "--log-target=console"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     deadline = time.monotonic() + 20
     while True:
         state = subprocess.run(
