@@ -203,7 +203,7 @@ def _questions(session: Session, moment: Moment) -> list[str]:
         return []
     when = "began on" if session.app == "codex" else "was last on"
     now = f"on {branch.name}" if branch.name is not None else f"{branch.instead}"
-    return [f"the session {when} branch {session.branch}, the folder is {now}; nothing is checked out"]
+    return [f"the session {when} branch {session.branch}, its folder is {now}"]
 
 
 def _warnings(session: Session, moment: Moment) -> list[str]:

@@ -16,7 +16,7 @@ def agree(facts: Iterable[str], question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise RefusedError(f"{question} There is no terminal to ask on; --yes agrees")
+        raise RefusedError("nothing was done: there is no terminal to ask on, and --yes was not given")
     import click  # noqa: PLC0415 - only where something is asked
 
     try:

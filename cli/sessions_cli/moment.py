@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -118,19 +117,20 @@ def present_branch(folder: str, env: Mapping[str, str], timeout_s: float) -> Bra
 
 
 def _run(argv: list[str], env: dict[str, str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Its answer; raises TimeoutError, after which the process is killed."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+    """Its answer; raises TimeoutError, after which the process is killed, and left behind where even that hangs."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
         try:
-            process.wait(timeout_s)
+            out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_S)
             raise TimeoutError from None
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess(argv, process.returncode, out.read(65_536), err.read(65_536))
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def written_ms(path: str | None, timeout_s: float = TIMEOUT_S) -> int | None:
@@ -145,6 +145,8 @@ def written_ms(path: str | None, timeout_s: float = TIMEOUT_S) -> int | None:
 
 def _help(program: str, cli: Cli, env: Mapping[str, str], timeout_s: float) -> str:
     """What the CLI's help says, asked with an empty home so that it writes nothing into the real one."""
+    import tempfile  # noqa: PLC0415 - hardly ever needed
+
     with tempfile.TemporaryDirectory() as empty:
         try:
             answer = _run([program, *cli.help_arguments], {**env, cli.home_variable: empty}, timeout_s)

@@ -123,7 +123,7 @@ def test_a_hostile_folder_is_entered_and_nothing_else_happens(stage, name):
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("name", [n for n in HOSTILE if "\n" not in n])
+@pytest.mark.parametrize("name", ["$(touch pwned)", "'; touch pwned; '", "\x1b]0;owned\x07\x1b[2J", "right\u202eleft"])
 def test_the_printed_line_survives_a_hostile_folder(stage, name):
     folder = stage.folder / name
     folder.mkdir()
@@ -145,7 +145,7 @@ def test_a_line_break_in_the_folder_is_refused_by_print(stage):
     assert (done.returncode, done.stdout) == (10, "")
 
 
-@pytest.mark.parametrize("branch", HOSTILE)
+@pytest.mark.parametrize("branch", ["$(touch pwned)", "--upload-pack=touch pwned", "\x1b[2J\u202e", "two\nlines"])
 def test_a_hostile_branch_is_only_shown(stage, branch):
     git_init(stage.folder, "main")
     stage.add(branch=branch)
@@ -167,7 +167,7 @@ def test_a_hostile_id_never_reaches_a_command_line(stage, hostile_id):
 
 
 @pytest.mark.parametrize("app", ["claude-code", "codex"])
-@pytest.mark.parametrize("text", ["--dangerously-skip-permissions", "--yolo", "a b", "x\ny", "$(touch pwned)"])
+@pytest.mark.parametrize("text", ["--dangerously-skip-permissions", "$(touch pwned)"])
 def test_hostile_settings_never_reach_a_command_line(stage, app, text):
     session = stage.add(app, model=text, effort=text, model_provider=text, approval=text, sandbox=text)
     stage.run("resume", session.id, "--keep-model", "--allow-recorded-approvals")
@@ -264,11 +264,10 @@ def test_a_second_word_is_never_taken_for_a_prompt(stage):
     assert stage.started is None
 
 
-@pytest.mark.parametrize("flag", ["--model", "--effort"])
-@pytest.mark.parametrize("value", ["--dangerously-skip-permissions", "", "a b"])
-def test_a_chosen_value_that_is_no_name_is_a_usage_error(stage, flag, value):
+@pytest.mark.parametrize("option", ["--model=--dangerously-skip-permissions", "--model=", "--effort=a b"])
+def test_a_chosen_value_that_is_no_name_is_a_usage_error(stage, option):
     stage.add()
-    assert stage.run("resume", CLAUDE_ID, f"{flag}={value}").returncode == 2
+    assert stage.run("resume", CLAUDE_ID, option).returncode == 2
 
 
 def test_print_and_json_exclude_each_other(stage):
@@ -405,3 +404,11 @@ def test_the_plan_is_printable_whatever_is_in_it(stage):
     stdout = stage.run("resume", CLAUDE_ID, "--json").stdout
     assert stdout.replace("\n", "").isprintable()
     assert json.loads(stdout)["folder"] == str(folder)
+
+
+def test_every_key_of_the_plan_is_documented(stage):
+    stage.add()
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "resume.md"), encoding="utf-8") as file:
+        page = file.read()
+    keys = plan_of(stage, CLAUDE_ID).keys()
+    assert [key for key in keys if f"`{key}`" not in page] == []

@@ -17,6 +17,8 @@ from sessiond.store.query import Filters, split
 from sessiond.store.reader import Reader
 from sessions_cli import consent, context, handover, moment, output, render, shell
 
+RECORDED_COLUMNS = 60
+"""A recorded setting can be a long policy; so much of it is said."""
 MATCHES = 10
 """So many sessions are listed for a word that is no id."""
 
@@ -140,7 +142,8 @@ def _tell(plan: Plan, made: Command) -> None:
     for name, setting in made.settings.items():
         if setting.notable:
             passed = "is not passed" if setting.passed is None else f"becomes {setting.passed}"
-            output.say(f"recorded {name} {setting.recorded} {passed}: {setting.why}")
+            recorded = render.cut(render.printable(setting.recorded or ""), RECORDED_COLUMNS)
+            output.say(f"recorded {name} {recorded} {passed}: {setting.why}")
 
 
 def _print(plan: Plan, made: Command) -> None:
