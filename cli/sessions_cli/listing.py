@@ -7,12 +7,19 @@ from collections.abc import Mapping, Sequence
 
 from sessiond.store import query
 from sessiond.store.query import Filters
-from sessiond.store.reader import COUNT_LIMIT, Reader, Row
+from sessiond.store.reader import Reader
+from sessiond.store.search import COUNT_LIMIT, Row, Search
 from sessions_cli import context, output, render, when
 
 TERMINAL_ROWS = 50
-_PLAIN = "s.app, s.id, s.updated_ms, s.branch, s.cwd, s.title"
-_SHOWN = _PLAIN + ", s.created_ms, s.bytes, s.archived, s.gone_ms, s.interactive, s.resumable"
+_PLAIN = (
+    f"s.app, s.id, ifnull({query.TIME.format('updated_ms')}, ''), ifnull(s.branch, ''), ifnull(s.cwd, ''),"
+    " ifnull(s.title, '')"
+)
+_SHOWN = (
+    "s.app, s.id, s.updated_ms, s.branch, s.cwd, s.title, s.created_ms, s.bytes, s.archived, s.gone_ms,"
+    " s.interactive, s.resumable"
+)
 
 Values = Mapping[str, object]
 """Option key -> converted value; what was not given is missing, None or False."""
@@ -33,7 +40,8 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
         limit = TERMINAL_ROWS
     most = int(limit) if isinstance(limit, int) and limit > 0 else None
     columns = query.JSON if values.get("json") else _SHOWN if as_table else _PLAIN
-    rows = reader.find(filters, columns, order=order, limit=None if most is None else most + 1)
+    search = Search(reader, filters)
+    rows = search.find(columns, order=order, limit=None if most is None else most + 1)
     truncated = most is not None and len(rows) > most
     rows = rows[:most]
     if values.get("json"):
@@ -43,7 +51,7 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
             output.write(_table(reader, rows, filters, order, str(values.get("color") or "auto")))
     else:
         output.write(_lines(rows, filters, str(values.get("color") or "auto")))
-    _say_what_is_left(reader, filters, len(rows), most, truncated=truncated)
+    _say_what_is_left(search, len(rows), most, truncated=truncated)
     reader.close()
     if rows:
         return 0
@@ -115,16 +123,16 @@ def _table(reader: Reader, rows: Sequence[Row], filters: Filters, order: str, co
 
 
 def _lines(rows: Sequence[Row], filters: Filters, color: str) -> str:
-    text = render.tab_separated([(r[0], r[1], when.rfc3339(r[2]), *r[3:]) for r in rows])  # type: ignore[arg-type]
+    text = render.tab_separated(rows)  # type: ignore[arg-type]  # all columns of _PLAIN are text
     return render.marked(text, filters.words) if output.is_colored(color) else text
 
 
-def _say_what_is_left(reader: Reader, filters: Filters, shown: int, most: int | None, *, truncated: bool) -> None:
+def _say_what_is_left(search: Search, shown: int, most: int | None, *, truncated: bool) -> None:
     if truncated:
         output.say(f"the first {most}; all of them with --limit 0")
-    hidden = reader.hidden(filters, truncated=truncated)
+    hidden = search.hidden(truncated=truncated)
     if hidden:
         count = f"more than {COUNT_LIMIT}" if hidden > COUNT_LIMIT else str(hidden)
         output.say(f"{count} more with --all")
     elif not shown:
-        output.say("nothing found" if filters.words else "no sessions")
+        output.say("nothing found")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sessions_cli import when
-
 COMMANDS = {
     "find": "Find sessions by words of their title, folder, branch, app or id.",
     "list": "List sessions, newest first.",
@@ -48,10 +46,10 @@ class Option:
 
     def convert(self, text: str) -> str | int:
         """The value of what was typed; raises ValueError when it is none."""
-        if self.kind == "moment":
-            return when.moment_ms(text)
-        if self.kind == "duration":
-            return when.duration_ms(text)
+        if self.kind in ("moment", "duration"):
+            from sessions_cli import when  # noqa: PLC0415 - few ask for a time
+
+            return when.moment_ms(text) if self.kind == "moment" else when.duration_ms(text)
         if self.kind == "count":
             if text.isascii() and text.isdecimal() and len(text) <= 9:
                 return int(text)

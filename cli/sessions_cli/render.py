@@ -49,9 +49,12 @@ def json_array(objects: Iterable[str]) -> str:
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
 
-def tab_separated(rows: Iterable[Sequence[object]]) -> str:
-    """One line a row; None is empty, a tab or newline inside a value is escaped as everything unprintable is."""
-    return "".join(["\t".join(["" if v is None else printable(str(v)) for v in row]) + "\n" for row in rows])
+def tab_separated(rows: Sequence[Sequence[str]]) -> str:
+    """One line a row; a tab or newline inside a value is escaped as everything unprintable is."""
+    every = "".join(map("".join, rows))
+    if not (every.isprintable() and (every.isascii() or _INVISIBLE.isdisjoint(every))):
+        rows = [list(map(printable, row)) for row in rows]
+    return "".join(["\t".join(row) + "\n" for row in rows])
 
 
 # -- display width -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ COLUMNS = (
 FLAGS = ("archived", "interactive", "resumable")
 LISTED = "s.interactive = 1 AND s.resumable = 1 AND s.archived = 0 AND s.gone_ms IS NULL"
 """The rows of the default list: word for word the condition of the partial index `sessions_listed`."""
-_TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', s.{} / 1000.0, 'unixepoch')"
+TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', s.{} / 1000.0, 'unixepoch')"
+"""RFC 3339 in UTC with milliseconds, for one of the columns in milliseconds."""
 JSON = (
     "json_object("
     + ", ".join(
@@ -24,7 +25,7 @@ JSON = (
             else f"'{c}', {'CAST(s.path AS TEXT)' if c == 'path' else 's.' + c}"
             for c in COLUMNS
         ]
-        + [f"'{name}', {_TIME.format(name + '_ms')}" for name in ("updated", "created")]
+        + [f"'{name}', {TIME.format(name + '_ms')}" for name in ("updated", "created")]
     )
     + ")"
 )
@@ -152,22 +153,50 @@ def phrase(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def candidates(filters: Filters) -> list[Condition]:
-    """Selects whose union, by `rowid`, holds every session asked for and few others; none when no index helps.
+def text_phrases(filters: Filters) -> str:
+    """The FTS5 query for the longer words, and for what a filter's value implies; empty when there is none."""
+    return " AND ".join([phrase(w) for w in indexed_words(filters)] + _filter_phrases(filters))
 
-    The trigram index knows title, folder and branch; parts of ids and of apps' names are looked up on the side.
-    """
-    words = [w for w in filters.words if len(w) >= 3 and matters(w)]
-    phrases = [phrase(w) for w in words] + _filter_phrases(filters)
-    if not phrases:
+
+def indexed_words(filters: Filters) -> list[str]:
+    """The words that are long enough for the trigram index."""
+    return [w for w in filters.words if len(w) >= 3 and matters(w)]
+
+
+def in_apps(word: str) -> list[Condition]:
+    """Selects of the rows whose app's name holds a word."""
+    return [Condition("SELECT session_no FROM sessions WHERE app = ?", app) for app in APPS if word in app]
+
+
+def in_ids(word: str) -> list[Condition]:
+    """A select of the rows whose id holds a longer word, and of a few others; none when it can be in no id."""
+    if not _may_be_in_id(word):
         return []
-    found = [Condition("SELECT rowid FROM sessions_fts WHERE sessions_fts MATCH ?", " AND ".join(phrases))]
-    for word in words:
-        found += [Condition("SELECT session_no FROM sessions WHERE app = ?", app) for app in APPS if word in app]
-        if word.isascii() and word.replace("-", "").replace("_", "").isalnum():
-            parts = " AND ".join([phrase(word[at : at + 3]) for at in range(len(word) - 2)])
-            found.append(Condition("SELECT rowid FROM ids_fts WHERE ids_fts MATCH ?", parts))
+    parts = " AND ".join([phrase(word[at : at + 3]) for at in range(len(word) - 2)])
+    return [Condition("SELECT rowid FROM ids_fts WHERE ids_fts MATCH ?", parts)]
+
+
+def anywhere(word: str) -> list[Condition]:
+    """Selects that look at every row for a word too short for an index."""
+    found = [
+        Condition(
+            "SELECT session_no FROM search_text WHERE instr(title, ?) OR instr(cwd, ?) OR instr(branch, ?)",
+            *[word] * 3,
+        )
+    ]
+    found += in_apps(word)
+    if _may_be_in_id(word):
+        found.append(Condition("SELECT session_no FROM sessions WHERE id LIKE ? ESCAPE '!'", _pattern(word)))
     return found
+
+
+def _may_be_in_id(word: str) -> bool:
+    rest = word.replace("-", "").replace("_", "")
+    return not rest or (rest.isascii() and rest.isalnum())
+
+
+def _pattern(word: str) -> str:
+    return "%" + word.replace("_", "!_") + "%"
 
 
 def _filter_phrases(filters: Filters) -> list[str]:
@@ -182,12 +211,12 @@ def _filter_phrases(filters: Filters) -> list[str]:
     return found
 
 
-def word_conditions(filters: Filters) -> list[Condition]:
-    """Whether a row holds the words, by looking at it: over `sessions s JOIN search_text t`."""
-    return [_word_condition(w) for w in filters.words if matters(w)]
-
-
-def _word_condition(word: str) -> Condition:
-    by_app = "".join([f"s.app = '{app}' OR " for app in APPS if word in app])
-    texts = ("t.title", "t.cwd", "t.branch", "lower(s.id)")
-    return Condition(f"({by_app}{' OR '.join([f'instr({text}, ?)' for text in texts])})", *[word] * len(texts))
+def holds(word: str, *, ids: bool) -> Condition:
+    """Whether a row holds a word, by looking at it (at its id only if told): over `sessions s JOIN search_text t`."""
+    tests = [f"s.app = '{app}'" for app in APPS if word in app]
+    tests += ["instr(t.title, ?)", "instr(t.cwd, ?)", "instr(t.branch, ?)"]
+    parameters = [word] * 3
+    if ids and _may_be_in_id(word):
+        tests.append("s.id LIKE ? ESCAPE '!'")
+        parameters.append(_pattern(word))
+    return Condition(f"({' OR '.join(tests)})", *parameters)

@@ -8,25 +8,17 @@ import os
 from sessiond import paths
 from sessiond.errors import IndexUnavailableError, NoIndexError, SchemaError
 from sessiond.store import query
-from sessiond.store.query import Condition, Filters
+from sessiond.store.query import Filters
+from sessiond.store.search import Row, Search
 
 APPLICATION_ID = 0x53455353
 SCHEMA_VERSION = 1
 BUSY_MS = 5000
-FEW = 3000
-"""So many candidates are looked at one by one; with more, the newest sessions are searched first."""
-NEWEST = 3000
-"""How many of the newest sessions are searched for a common word before the whole index is."""
-MANY_LISTED = 10_000
-COUNT_LIMIT = 1000
-"""Hidden sessions are counted up to this."""
 _MMAP_BYTES = 256 << 20
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-Row = tuple[object, ...]
+    from typing import Any, Self
 
 
 class Reader:
@@ -39,7 +31,7 @@ class Reader:
         self.doubtful = False
         """Whether the client has reason to think that the index does not hold everything."""
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,24 +62,9 @@ class Reader:
         """Everything the index says of itself."""
         return dict(self.rows("SELECT key, value FROM meta"))  # type: ignore[arg-type]
 
-    # -- search --------------------------------------------------------------------------------------------------------
-
     def find(self, filters: Filters, columns: str, *, order: str = "updated", limit: int | None = None) -> list[Row]:
         """The sessions asked for, in order; `columns` is SQL over `sessions s`."""
-        search = _Search(self, filters)
-        return search.find(columns, order, -1 if limit is None else limit)
-
-    def hidden(self, filters: Filters, *, truncated: bool) -> int | None:
-        """How many more there would be without the conditions of the default list, counted up to COUNT_LIMIT + 1.
-
-        None when that is not worth the time: a common word of which not even the listed sessions are all shown.
-        """
-        if filters.all:
-            return 0
-        search = _Search(self, filters.unhidden())
-        if truncated and search.selects and not search.are_few:
-            return None
-        return search.count_outside(query.scope(filters))
+        return Search(self, filters).find(columns, order=order, limit=limit)
 
     # -- single sessions -----------------------------------------------------------------------------------------------
 
@@ -136,133 +113,6 @@ class Reader:
             if isinstance(other, str):
                 length = max(length, _common(session_id, other) + 1)
         return session_id[:length]
-
-
-class _Search:
-    """One question to the index, with what is known of its cost."""
-
-    def __init__(self, reader: Reader, filters: Filters) -> None:
-        self._reader = reader
-        self.filters = filters
-        self.selects = query.candidates(filters)
-        self._words = query.word_conditions(filters)
-        self._conditions = query.conditions(filters)
-        self.are_few = bool(self.selects) and self._count_candidates() <= FEW
-
-    def _count_candidates(self) -> int:
-        total = 0
-        for select in self.selects:
-            rows = self._reader.rows(
-                f"SELECT count(*) FROM (SELECT 1 FROM ({select.sql}) LIMIT {FEW + 1})",  # noqa: S608
-                select.parameters,
-            )
-            total += _count(rows)
-        return total
-
-    def find(self, columns: str, order: str, limit: int) -> list[Row]:
-        if self.are_few:
-            return self._among_candidates(columns, order, limit)
-        if order == "updated" and limit > 0:
-            found = self._newest_first(columns, limit)
-            if found is not None:
-                return found
-        if self.selects and not self._is_short_walk():
-            return self._among_candidates(columns, order, limit)
-        return self._everywhere(columns, order, limit)
-
-    def _is_short_walk(self) -> bool:
-        """Whether looking at every row of the default list costs less than collecting the candidates."""
-        if not self.filters.is_default_list:
-            return False
-        rows = self._reader.rows(
-            f"SELECT count(*) FROM (SELECT 1 FROM sessions s WHERE {query.LISTED} LIMIT {MANY_LISTED + 1})"  # noqa: S608
-        )
-        return _count(rows) <= MANY_LISTED
-
-    def _among_candidates(self, columns: str, order: str, limit: int) -> list[Row]:
-        source, where = self._candidate_source(self._conditions)
-        return self._select(columns, source, where, order, limit)
-
-    def _candidate_source(self, where: list[Condition]) -> tuple[Condition, list[Condition]]:
-        """The candidates joined to their rows, and what is still to be checked of them."""
-        union = Condition(
-            " UNION ".join([s.sql for s in self.selects]), *[p for s in self.selects for p in s.parameters]
-        )
-        exact = len(self.selects) == 1
-        words = [w for w, text in zip(self._words, self._relevant(), strict=True) if not exact or len(text) < 3]
-        joined = "CROSS JOIN search_text t ON t.session_no = c.rowid" if words else ""
-        return (
-            Condition(f"({union.sql}) c CROSS JOIN sessions s ON s.session_no = c.rowid {joined}", *union.parameters),
-            where + words,
-        )
-
-    def _relevant(self) -> list[str]:
-        return [w for w in self.filters.words if query.matters(w)]
-
-    def _everywhere(self, columns: str, order: str, limit: int) -> list[Row]:
-        return self._select(columns, self._table(), self._conditions + self._words, order, limit)
-
-    def _table(self, index: str = "") -> Condition:
-        joined = "CROSS JOIN search_text t ON t.session_no = s.session_no" if self._words else ""
-        return Condition(f"sessions s {index} {joined}")
-
-    def _index(self) -> str:
-        if self.filters.is_default_list:
-            return "sessions_listed"
-        return "sessions_by_app" if self.filters.app is not None else "sessions_by_update"
-
-    def _newest_first(self, columns: str, limit: int) -> list[Row] | None:
-        """The first `limit` hits when the newest sessions hold so many, or hold all there are; else None."""
-        index = self._index()
-        bounds = [c for c in self._conditions if c.sql.startswith(("s.updated_ms", "s.app", "s.interactive"))]
-        boundary = self._reader.rows(
-            f"SELECT s.updated_ms FROM sessions s INDEXED BY {index} WHERE {_and(bounds)}"  # noqa: S608
-            f" ORDER BY s.updated_ms DESC LIMIT 1 OFFSET {NEWEST}",
-            _parameters(bounds),
-        )
-        if not self._conditions[1:] and not self._words:
-            boundary = []
-        newest = [] if not boundary or boundary[0][0] is None else [Condition("s.updated_ms >= ?", boundary[0][0])]
-        found = self._select(
-            columns,
-            self._table(f"INDEXED BY {index}"),
-            self._conditions + newest + self._words,
-            "updated",
-            limit,
-        )
-        return found if len(found) == limit or not newest else None
-
-    def count_outside(self, scope: str) -> int:
-        """How many answers there are outside of a scope, up to COUNT_LIMIT + 1."""
-        outside = Condition(f"NOT ({scope})")
-        if self.selects:
-            source, where = self._candidate_source([*self._conditions, outside])
-        else:
-            source, where = self._table(), [*self._conditions, outside, *self._words]
-        rows = self._reader.rows(
-            f"SELECT count(*) FROM (SELECT 1 FROM {source.sql} WHERE {_and(where)} LIMIT {COUNT_LIMIT + 1})",  # noqa: S608
-            (*source.parameters, *_parameters(where)),
-        )
-        return _count(rows)
-
-    def _select(self, columns: str, source: Condition, where: list[Condition], order: str, limit: int) -> list[Row]:
-        return self._reader.rows(
-            f"SELECT {columns} FROM {source.sql} WHERE {_and(where)} ORDER BY {query.ORDERS[order]} LIMIT ?",  # noqa: S608
-            (*source.parameters, *_parameters(where), limit),
-        )
-
-
-def _count(rows: list[Row]) -> int:
-    """The one number of a counting query; 0 when its parameters could not be asked for at all."""
-    return rows[0][0] if rows and isinstance(rows[0][0], int) else 0
-
-
-def _and(where: list[Condition]) -> str:
-    return " AND ".join([c.sql for c in where]) or "1"
-
-
-def _parameters(where: list[Condition]) -> tuple[object, ...]:
-    return tuple([p for c in where for p in c.parameters])
 
 
 def _common(one: str, other: str) -> int:

@@ -6,7 +6,7 @@ import os
 
 from sessiond import paths
 from sessiond.errors import NoIndexError
-from sessions_cli import context, output
+from sessions_cli import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def run() -> int:
     """Print the path of the index, touching nothing; raises NoIndexError when there is none."""
-    path = paths.index_file(paths.state_dir(context.environment()))
+    path = paths.index_file(paths.state_dir(os.environ))
     if not os.path.exists(path):
         raise NoIndexError(f"no index at {path}; run: sessiond --once")
     output.write(path + "\n")
