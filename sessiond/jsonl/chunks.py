@@ -116,15 +116,18 @@ def _shortened(data: bytes, start: int, end: int, *, complete: bool = True) -> C
     dropped: list[tuple[int, int]] = []
     line = kept_from = kept = missing = 0
     while len(data) - line > LINE_BYTES:
+        fitting = data.rfind(b"\n", line, line + LINE_BYTES + 1) + 1
+        if fitting:
+            line = fitting
+            continue
         newline = data.find(b"\n", line)
         if newline < 0:
             newline = len(data)
-        if newline - line > LINE_BYTES:
-            parts += [data[kept_from : line + KEEP_FIRST_BYTES], CUT]
-            kept += line + KEEP_FIRST_BYTES - kept_from + len(CUT)
-            kept_from = newline - KEEP_LAST_BYTES
-            missing += newline - line - KEEP_FIRST_BYTES - KEEP_LAST_BYTES - len(CUT)
-            dropped.append((kept, missing))
+        parts += [data[kept_from : line + KEEP_FIRST_BYTES], CUT]
+        kept += line + KEEP_FIRST_BYTES - kept_from + len(CUT)
+        kept_from = newline - KEEP_LAST_BYTES
+        missing += newline - line - KEEP_FIRST_BYTES - KEEP_LAST_BYTES - len(CUT)
+        dropped.append((kept, missing))
         line = newline + 1
     if parts:
         data = b"".join([*parts, data[kept_from:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from sessiond.jsonl import parse
@@ -30,6 +31,7 @@ _TIMED_LINES = 64
 """How many broken lines at the end may hide the last record's time."""
 _SETTINGS_LINES = 64
 _PROMPT_LINES = 400
+"""How many lines may look like a prompt and be none."""
 
 _PROMPT_KEYS = (b'"user_message"', b'"UserMessage"', b'"thread_goal_updated"')
 _SETTINGS_KEYS = (b'"turn_context"', b'"thread_settings_applied"')
@@ -98,7 +100,7 @@ class Fold:
             facts.pop("talk", None)
 
     def _prompt_of_events(self, data: bytes) -> None:
-        for line in _lines_with(data, _PROMPT_KEYS):
+        for line in islice(lines_with(data, _PROMPT_KEYS), _PROMPT_LINES):
             record = parse(line)
             payload = record.get("payload") if record else None
             if not isinstance(payload, dict) or record is None or record.get("type") != "event_msg":
@@ -113,7 +115,7 @@ class Fold:
     def _prompt_of_messages(self, data: bytes) -> None:
         facts = self.facts
         before_the_envelope = "generation" in facts
-        for line in _lines_with(data, (b'"user"',)):
+        for line in islice(lines_with(data, (b'"user"',)), _PROMPT_LINES):
             record = parse(line)
             item = record.get("payload") if record and record.get("type") == "response_item" else record
             if not isinstance(item, dict):
@@ -153,14 +155,14 @@ class Fold:
 
     def _git(self, data: bytes) -> None:
         """A later header of the same thread corrects its git facts; one of another thread is copied history."""
-        for line in _lines_with(data, (b'"session_meta"',)):
+        for line in lines_with(data, (b'"session_meta"',)):
             record = parse(line)
             payload = record.get("payload") if record and record.get("type") == "session_meta" else None
             if isinstance(payload, dict) and isinstance(payload.get("git"), dict) and thread_id(payload) == self._id:
                 _put(self.facts, "branch", branch_of(payload))
 
     def _name(self, data: bytes) -> None:
-        for line in _lines_with(data, (b'"thread_name_updated"',)):
+        for line in lines_with(data, (b'"thread_name_updated"',)):
             payload = (parse(line) or {}).get("payload")
             if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
                 _put(self.facts, "name", one_line(payload.get("thread_name")))
@@ -232,9 +234,8 @@ def _last_time(data: bytes) -> int | None:
     """The time of the last whole record that has one."""
     end = len(data)
     for _ in range(_TIMED_LINES):
-        while end > 0 and data[end - 1] in b"\n\r \0":
-            end -= 1
-        if end <= 0:
+        end = _without_space(data, end)
+        if end == 0:
             return None
         start = data.rfind(b"\n", 0, end) + 1
         if data.startswith(b'{"timestamp":"', start) and data[end - 1] == 0x7D:
@@ -247,10 +248,21 @@ def _last_time(data: bytes) -> int | None:
     return None
 
 
-def _lines_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[bytes]:
-    """The lines that hold one of the keys, in order; at most some hundreds."""
+def _without_space(data: bytes, end: int) -> int:
+    """Where the last line that is not blank ends."""
+    while end > 0:
+        start = max(0, end - 4096)
+        kept = len(data[start:end].rstrip(b"\n\r \t\0"))
+        if kept:
+            return start + kept
+        end = start
+    return 0
+
+
+def lines_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[bytes]:
+    """The lines that hold one of the keys, in order."""
     at = {key: data.find(key) for key in keys}
-    for _ in range(_PROMPT_LINES):
+    while True:
         hits = [offset for offset in at.values() if offset >= 0]
         if not hits:
             return

@@ -85,6 +85,7 @@ def of_meta(payload: dict[str, Any], written: object) -> dict[str, Any]:
         "hidden": hidden or hidden_by(payload.get("thread_source")),
         "forked_from": None if parent == thread_id(payload) else parent,
         "talk": 1 if parent else None,
+        "updated_ms": time_ms(written),
     }
     return {key: value for key, value in facts.items() if value is not None}
 

@@ -6,18 +6,20 @@ from typing import Any
 
 from sessiond.jsonl import BinaryFile, parse, read_blocks
 from sessiond.providers.base import one_line
+from sessiond.providers.codex.fold import lines_with
 from sessiond.providers.codex.places import is_thread_id
 
 _BLOCK_BYTES = 1 << 20
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 8 << 20
+"""More renames than fit into the last so many bytes are not looked at."""
 
 
 def observe(file: BinaryFile, size: int) -> dict[str, dict[str, Any]]:
     """Thread id -> its newest name; an empty name is one that was cleared."""
     found: dict[str, dict[str, Any]] = {}
     for chunk in read_blocks(file, max(0, size - _MAX_BYTES), size, _BLOCK_BYTES):
-        for line in chunk.data.split(b"\n"):
-            record = parse(line) if line else None
+        for line in lines_with(chunk.data, (b'"thread_name"',)):
+            record = parse(line)
             if record is None or not is_thread_id(record.get("id")) or not isinstance(record.get("thread_name"), str):
                 continue
             found[record["id"]] = {"name": one_line(record["thread_name"]) or ""}
