@@ -47,6 +47,10 @@ RESCAN_SHARE = 20
 CHECKPOINT_S = 5.0
 RECHECK_S = 2.0
 """After an alarm everything is scanned at once, and again this much later, when watches have been mended."""
+COVER_S = 1.0
+"""So long after a new folder was found it must be watched, or everything is scanned."""
+LATE_S = 5.0
+"""A rescan that begins so late says nothing about events: the process stood still."""
 UNTOLD_S = 1.0
 """An event that has not come this long after its change will not come."""
 GAP_BYTES_S = 32 << 20
@@ -113,6 +117,8 @@ class Daemon:
         self._is_ready = False
         self._rescan_at = 0.0
         self._recheck_at = NEVER
+        self._cover_at = NEVER
+        self._new_folders: set[str] = set()
         self._look_at = NEVER
         self._checkpoint_at = NEVER
         self._gap_at = NEVER
@@ -220,6 +226,8 @@ class Daemon:
         due = self._dirty.next_due_s()
         if due is not None and due <= now:
             return self._look_at_marked
+        if now >= self._cover_at:
+            return self._check_coverage
         if now >= self._look_at:
             return self._second_look
         if now >= self._checkpoint_at:
@@ -235,6 +243,7 @@ class Daemon:
         return min(
             self._rescan_at,
             self._recheck_at,
+            self._cover_at,
             self._look_at,
             self._checkpoint_at,
             self._gap_at,
@@ -331,13 +340,13 @@ class Daemon:
 
     def _rescan(self, scanner: Scanner) -> None:
         started = time.monotonic()
-        is_first = self._last_scan_s == 0.0
+        in_time = self._last_scan_s > 0.0 and started < self._recheck_at and started - self._rescan_at < LATE_S
         self._watcher.follow(self._roots)
         told = {*self._dirty.clear(), *self._inbox.take_paths()}
         outcome = scan_all(scanner, self._homes, self._settings, self._report)
         now = time.monotonic()
         self._last_scan_s = now - started
-        if not is_first:
+        if in_time:
             self._watcher.missed(_untold(outcome, told, time.time() - (now - started)))
         if self._watcher.check(outcome.walk.directories) or self._watcher.retry():
             self._recheck_at = now + RECHECK_S
@@ -363,8 +372,18 @@ class Daemon:
 
     def _look_at_marked(self, scanner: Scanner) -> None:
         due = self._dirty.take(time.monotonic())
-        scanner.changed(due)
-        self._after_writing(scanner, time.monotonic())
+        outcome = scanner.changed(due)
+        now = time.monotonic()
+        self._after_writing(scanner, now)
+        if outcome.walk.directories:
+            self._new_folders.update(outcome.walk.directories)
+            self._cover_at = min(self._cover_at, now + COVER_S)
+
+    def _check_coverage(self, _scanner: Scanner) -> None:
+        self._cover_at = NEVER
+        if not self._watcher.covers(self._new_folders):
+            self._rescan_at = 0.0
+        self._new_folders.clear()
 
     def _second_look(self, scanner: Scanner) -> None:
         left = scanner.second_look()

@@ -102,7 +102,7 @@ class _Watched:
     """It was there once: missing now means unavailable, not waiting."""
     mute: bool = False
     missed: int = 0
-    """How often in a row a rescan found there what no event had told."""
+    """How often a rescan found there what no event had told."""
     present: int = 0
     watched: int = 0
     uncovered: list[str] = field(default_factory=list)
@@ -113,6 +113,15 @@ class _Watched:
         if self.identity is None:
             return "unavailable" if self.seen else "waiting"
         return "polling" if self.watch is None or self.mute or self.missed > 1 else "events"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not simply watched."""
+        if self.uncovered and self.mode == "events":
+            return _raise_limit("max_user_watches", max(524_288, 2 * coverage.watch_limit(), 2 * self.present))
+        if self.mode == "polling" and self.why is None:
+            return "its file system reports no changes" if self.mute else "changes there raised no events"
+        return self.why
 
 
 class _OverflowHook(logging.Handler):
@@ -228,10 +237,6 @@ class Watcher:
             watched.watch, watched.why = self._schedule(
                 watched.handler, watched.root.path, recursive=watched.root.recursive
             )
-        if watched.mute:
-            watched.why = "its file system reports no changes"
-        elif watched.missed > 1:
-            watched.why = "changes there raised no events"
 
     def _schedule(self, handler: _Handler, path: str, *, recursive: bool) -> tuple[ObservedWatch | None, str | None]:
         """A watch on `path`, or why there is none."""
@@ -344,7 +349,12 @@ class Watcher:
         for watched in self._roots.values():
             if watched.mode == "events" and not watched.uncovered:
                 inside = watched.root.path + "/"
-                watched.missed = watched.missed + 1 if any(path.startswith(inside) for path in found) else 0
+                watched.missed += any(path.startswith(inside) for path in found)
+
+    def covers(self, directories: Iterable[str]) -> bool:
+        """Whether directories that have just been found are watched; a look that costs little."""
+        inodes = coverage.watched_inodes()
+        return inodes is None or all(_ino(directory) in inodes for directory in directories if os.path.isdir(directory))
 
     def is_degraded(self) -> bool:
         """Whether some folder that is there is not fully covered by events, so that rescans must come more often."""
@@ -360,7 +370,7 @@ class Watcher:
                 "mode": w.mode,
                 "watched": w.watched,
                 "present": w.present,
-                "why": _limit_advice(w) if w.uncovered and w.mode == "events" else w.why,
+                "why": w.reason,
             }
             for w in self._roots.values()
         ]
@@ -398,10 +408,6 @@ def _advice(error: OSError) -> str:
     if error.errno == errno.EMFILE:
         return _raise_limit("max_user_instances", 1024)
     return error.strerror or str(error)
-
-
-def _limit_advice(watched: _Watched) -> str:
-    return _raise_limit("max_user_watches", max(524_288, 2 * coverage.watch_limit(), 2 * watched.present))
 
 
 def _raise_limit(name: str, number: int) -> str:
