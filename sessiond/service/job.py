@@ -75,7 +75,7 @@ class Manager(Protocol):
     def restart(self) -> list[str]: ...
 
     def log_command(self, state: str, lines: int, *, follow: bool) -> list[str]:
-        """The program, with arguments, that shows the last `lines` of the log."""
+        """The program, with arguments, that shows the last `lines` of the log; RefusedError when there is none."""
 
     def state(self) -> State: ...
 
@@ -127,6 +127,14 @@ def without_manager(program: str, why: str) -> RefusedError:
         "or let cron refresh the index, by this line in `crontab -e`:\n"
         f"    */5 * * * * {for_cron} --once --gaps"
     )
+
+
+def tail(files: list[str], lines: int, *, follow: bool) -> list[str]:
+    """The command that shows the ends of those files that exist; raises RefusedError when none does."""
+    there = [file for file in files if os.path.exists(file)]
+    if not there:
+        raise RefusedError(f"no log in {os.path.dirname(files[0])}: the service has not run yet")
+    return ["tail", *(["-F"] if follow else []), "-n", str(lines), *there]
 
 
 def refuse_sudo(env: paths.Environment) -> None:

@@ -65,8 +65,9 @@ def plist(entries: dict[str, Any], note: str = "") -> str:
 class Launchd:
     """The launchd domain of the user's graphical login, reached through `launchctl`."""
 
-    def __init__(self, env: paths.Environment) -> None:
+    def __init__(self, env: paths.Environment, program: str) -> None:
         self._env = dict(env)
+        self._program = program
         self._folder = os.path.join(paths.user_home(env), "Library", "LaunchAgents")
         self._domain = f"gui/{os.getuid()}"
         self._target = f"{self._domain}/{LABEL}"
@@ -87,7 +88,7 @@ class Launchd:
 
     def install(self, job: Job) -> list[str]:
         jobs.refuse_sudo(self._env)
-        self._require(job.program)
+        self._require()
         prepare_folder(job.state)
         text = self.text(job)
         loaded = self._loaded()
@@ -128,10 +129,10 @@ class Launchd:
 
     def log_command(self, state: str, lines: int, *, follow: bool) -> list[str]:
         files = [os.path.join(state, name) for name in ("launchd.log", "sessiond.log")]
-        return ["tail", *(["-F"] if follow else []), "-n", str(lines), *files]
+        return jobs.tail(files, lines, follow=follow)
 
     def state(self) -> State:
-        self._require("sessiond")
+        self._require()
         answer = self._launchctl("print", self._target, check=False)
         words = [
             line.split(" = ", 1)[1].strip() for line in answer.stdout.splitlines() if line.startswith("\tstate = ")
@@ -140,7 +141,7 @@ class Launchd:
         return State(os.path.lexists(self.file), detail == "running", detail)
 
     def _is_loaded_or_refuse(self) -> bool:
-        self._require("sessiond")
+        self._require()
         if not os.path.lexists(self.file):
             raise RefusedError("the service is not installed; run: sessions service install")
         return self._loaded()
@@ -157,11 +158,11 @@ class Launchd:
                 raise DegradedError(f"launchd still holds {self._target} after {_UNLOAD_S:.0f} s; try again")
             time.sleep(0.2)
 
-    def _require(self, program: str) -> None:
+    def _require(self) -> None:
         if not shutil.which("launchctl", path=self._env.get("PATH")):
-            raise jobs.without_manager(program, "this system has no launchctl")
+            raise jobs.without_manager(self._program, "this system has no launchctl")
         if self._launchctl("print", self._domain, check=False).returncode:
-            raise jobs.without_manager(program, "you are not logged in at the screen, where launchd keeps agents")
+            raise jobs.without_manager(self._program, "you are not logged in at the screen, where launchd keeps agents")
 
     def _launchctl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["launchctl", *arguments]

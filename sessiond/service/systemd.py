@@ -143,8 +143,9 @@ def _argument(text: str) -> str:
 class Systemd:
     """The user's own systemd, reached through `systemctl --user`."""
 
-    def __init__(self, env: paths.Environment) -> None:
+    def __init__(self, env: paths.Environment, program: str) -> None:
         self._env = dict(env)
+        self._program = program
         runtime = f"/run/user/{os.geteuid()}"
         if not self._env.get("XDG_RUNTIME_DIR") and os.path.isdir(runtime):
             self._env["XDG_RUNTIME_DIR"] = runtime
@@ -172,7 +173,7 @@ class Systemd:
 
     def install(self, job: Job) -> list[str]:
         jobs.refuse_sudo(self._env)
-        searched = self._require(job.program)
+        searched = self._require()
         prepare_folder(job.state)
         file = self.file
         if os.path.dirname(file) not in searched and self._default in searched:
@@ -245,7 +246,7 @@ class Systemd:
         return self._act("restart")
 
     def _act(self, verb: str) -> list[str]:
-        self._require("sessiond")
+        self._require()
         if not os.path.lexists(self.file):
             raise RefusedError("the service is not installed; run: sessions service install")
         if verb == "stop":
@@ -257,12 +258,12 @@ class Systemd:
 
     def log_command(self, state: str, lines: int, *, follow: bool) -> list[str]:
         if not os.path.exists("/run/systemd/journal/socket"):
-            return ["tail", *(["-F"] if follow else []), "-n", str(lines), os.path.join(state, "sessiond.log")]
+            return jobs.tail([os.path.join(state, "sessiond.log")], lines, follow=follow)
         journal = ["journalctl", "--user-unit", UNIT, "--lines", str(lines)]
         return [*journal, "--follow"] if follow else [*journal, "--no-pager"]
 
     def state(self) -> State:
-        self._require("sessiond")
+        self._require()
         active = self._property("ActiveState")
         return State(os.path.lexists(self.file), active == "active", active)
 
@@ -272,7 +273,7 @@ class Systemd:
     def _property(self, name: str) -> str:
         return self._control("show", "--property", name, "--value", UNIT).stdout.strip()
 
-    def _require(self, program: str) -> list[str]:
+    def _require(self) -> list[str]:
         """The folders that the manager looks for units in; raises RefusedError when there is no manager."""
         if shutil.which("systemctl", path=self._env.get("PATH")):
             answer = self._control("show", "--property", "UnitPath", "--value", check=False)
@@ -281,7 +282,7 @@ class Systemd:
             why = "no systemd of yours is running here (`systemctl --user` cannot reach one)"
         else:
             why = "this system has no systemd"
-        raise jobs.without_manager(program, why)
+        raise jobs.without_manager(self._program, why)
 
     def _control(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["systemctl", "--user", *arguments]

@@ -40,7 +40,7 @@ class Mac:
         (programs / "launchctl").write_text(STAND_IN)
         (programs / "launchctl").chmod(0o755)
         self.env = {"HOME": self.home, "PATH": f"{programs}:/usr/bin:/bin"}
-        self.agent = Launchd(self.env)
+        self.agent = Launchd(self.env, "/opt/bin/sessiond")
         self.state = f"{self.home}/Library/Application Support/sessiond"
         self.job = Job("/opt/bin/sessiond", self.state)
 
@@ -153,6 +153,10 @@ def test_state_of_an_agent_that_is_not_loaded(mac):
 
 def test_the_log_is_shown_by_tail(mac):
     logs = [f"{mac.state}/launchd.log", f"{mac.state}/sessiond.log"]
+    os.makedirs(mac.state)
+    for log in logs:
+        with open(log, "w"):
+            pass
     assert mac.agent.log_command(mac.state, 20, follow=True) == ["tail", "-F", "-n", "20", *logs]
 
 

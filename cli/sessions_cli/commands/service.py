@@ -88,21 +88,30 @@ def logs(*, follow: bool, lines: int) -> None:
 
 @command.command(name="print")
 def print_text() -> None:
-    """Print the unit or agent that `install` would write, and change nothing."""
+    """Print what `install` would write, and change nothing."""
     click.echo(_manager().text(_job()), nl=False)
 
 
 def _manager() -> Manager:
+    from sessiond.errors import RefusedError  # noqa: PLC0415
     from sessiond.service import manager  # noqa: PLC0415
 
-    return manager(environment())
+    try:
+        return manager(environment(), _program())
+    except RefusedError:
+        return manager(environment())
 
 
 def _job() -> Job:
-    from sessiond.service.job import find_program, job  # noqa: PLC0415
+    from sessiond.service.job import job  # noqa: PLC0415
 
-    env = environment()
-    return job(env, find_program(sys.argv[0], sys.executable, env.get("PATH")))
+    return job(environment(), _program())
+
+
+def _program() -> str:
+    from sessiond.service.job import find_program  # noqa: PLC0415
+
+    return find_program(sys.argv[0], sys.executable, environment().get("PATH"))
 
 
 def _state() -> str:
