@@ -23,7 +23,9 @@ Known = dict[str, tuple[int, Any]]
 """Fact -> (offset of its line, value)."""
 
 CONVERSATION = ("user", "assistant")
-_STAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9][0-9T:.Z+-]{18,39})"')
+_TIMESTAMP = b'"timestamp"'
+STAMP_BYTES = 48
+"""No time is written longer."""
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\\n]|\\.)*")')
 
 
@@ -121,13 +123,14 @@ def last_facts(lines: Lines, known: Known, name: str, file: BinaryFile) -> None:
     `name` is the project folder's, which the session's directory is told by.
     """
     start = lines.chunk.start
-    for fact, key, read in _LAST:
-        if fact not in known or known[fact][0] < start:
-            for offset, record in lines.last(key):
-                value = read(record)
-                if value is not None:
-                    known[fact] = offset, value
-                    break
+    for table, search in ((_LAST, lines.last), (_LAST_NOTES, lines.last_note)):
+        for fact, key, read in table:
+            if fact not in known or known[fact][0] < start:
+                for offset, record in search(key):
+                    value = read(record)
+                    if value is not None:
+                        known[fact] = offset, value
+                        break
     if "cwd" not in known or known["cwd"][0] < start:
         _directory(lines, known, name)
     if "summary" not in known or known["summary"][0] < start:
@@ -193,12 +196,14 @@ _LAST: tuple[tuple[str, bytes, Callable[[Record], Any]], ...] = (
     ("permission_mode", b'"permissionMode"', _mode),
     ("model", b'"assistant"', _model),
     ("effort", b'"effort"', _effort),
+)
+_LAST_NOTES: tuple[tuple[str, bytes, Callable[[Record], Any]], ...] = (
     ("custom_title", b'"customTitle"', _title("custom-title", "customTitle")),
     ("ai_title", b'"aiTitle"', _title("ai-title", "aiTitle")),
-    ("agent_name", b'"agent-name"', _title("agent-name", "agentName")),
+    ("agent_name", b'"agentName"', _title("agent-name", "agentName")),
     ("worktree", b'"worktreeSession"', _worktree),
 )
-LAST = frozenset({*(fact for fact, _, _ in _LAST), "cwd", "summary"})
+LAST = frozenset({*(fact for fact, _, _ in (*_LAST, *_LAST_NOTES)), "cwd", "summary"})
 
 
 def _directory(lines: Lines, known: Known, name: str) -> None:
@@ -208,7 +213,7 @@ def _directory(lines: Lines, known: Known, name: str) -> None:
     """
     best = _matching_cwd(lines, name)
     for key, read in ((b'"relocatedCwd"', _relocated), (b'"worktreePath"', _worktree_path)):
-        for offset, record in lines.last(key):
+        for offset, record in lines.last_note(key):
             value = read(record)
             match = matching(value, name) if value else None
             if match is not None:
@@ -251,16 +256,26 @@ def _worktree_path(record: Record) -> str | None:
 def last_activity(lines: Lines, known: Known) -> None:
     """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
     newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
-    stamps = [(match[1], match.start()) for match in _STAMP.finditer(lines.data)]
-    stamps.sort(reverse=True)
-    for stamp, position in stamps:
-        text = stamp.decode()
+    for stamp in sorted(_stamps(lines.data), reverse=True):
+        text = stamp.decode("ascii", "replace")
         moment = time_ms(text)
         if moment is None:
             continue
         if moment <= newest_ms:
             return
-        for offset, record in lines.around(position):
+        for offset, record in lines.last(b'"' + stamp + b'"'):
             if is_conversation(record) and record.get("timestamp") == text:
                 known["updated_ms"] = offset, moment
                 return
+
+
+def _stamps(data: bytes) -> set[bytes]:
+    """The values of all `timestamp` keys, of whatever records."""
+    found = set()
+    hit = data.rfind(_TIMESTAMP)
+    while hit >= 0:
+        start = data.find(b'"', hit + len(_TIMESTAMP), hit + len(_TIMESTAMP) + 4) + 1
+        if start:
+            found.add(data[start : data.find(b'"', start, start + STAMP_BYTES)])
+        hit = data.rfind(_TIMESTAMP, 0, hit)
+    return found

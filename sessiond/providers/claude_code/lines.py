@@ -8,6 +8,9 @@ from typing import Any
 from sessiond.jsonl import CUT, Chunk, blocks_at_end, records
 
 Record = dict[str, Any]
+ENVELOPE = b'{"parentUuid"'
+"""How Claude Code begins every record with an envelope; others are merely searched in vain."""
+GLUED_BYTES = 512
 Found = tuple[int, Record]
 """(offset of the line in the file, record)"""
 
@@ -23,6 +26,8 @@ class Lines:
         self.chunk = chunk
         self.data = chunk.data
         self._parsed: dict[int, list[Record]] = {}
+        self._notes: list[tuple[int, int]] | None = None
+        self._note_data = b""
 
     def first(self, *keys: bytes) -> Iterator[Found]:
         """Records on lines that hold one of the keys, first to last."""
@@ -49,6 +54,33 @@ class Lines:
                 yield self.chunk.offset(start), record
             hit = self.data.rfind(key, 0, start)
 
+    def last_note(self, key: bytes) -> Iterator[Found]:
+        """Like `last`, for records without an envelope: lines that surely hold nothing else are not searched.
+
+        A line surely holds one enveloped record only when it begins like one and no object begins near its end, as it
+        would if a record was cut short and the next one glued to it.
+        """
+        if self._notes is None:
+            self._find_notes()
+        if self._notes and self._note_data.rfind(key) >= 0:
+            for start, end in reversed(self._notes):
+                if self.data.find(key, start, end) >= 0:
+                    for record in reversed(self.at(start, end)):
+                        yield self.chunk.offset(start), record
+
+    def _find_notes(self) -> None:
+        data = self.data
+        notes = self._notes = []
+        start = 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            if end < 0:
+                end = len(data)
+            if not data.startswith(ENVELOPE, start) or data.find(b'{"', max(start + 1, end - GLUED_BYTES), end) >= 0:
+                notes.append((start, end))
+            start = end + 1
+        self._note_data = b"\n".join([data[start:end] for start, end in notes])
+
     def around(self, position: int) -> Iterator[Found]:
         """Records on the line that a position in the data belongs to, the last first."""
         start, end = self._bounds(position)
@@ -65,12 +97,12 @@ class Lines:
 
     def holds_any(self) -> bool:
         """Whether any line at all is a record."""
-        start = 0
-        while start < len(self.data):
-            start, end = self._bounds(start)
+        brace = self.data.find(b"{")
+        while brace >= 0:
+            start, end = self._bounds(brace)
             if self.at(start, end):
                 return True
-            start = end + 1
+            brace = self.data.find(b"{", end)
         return False
 
     def _bounds(self, position: int) -> tuple[int, int]:

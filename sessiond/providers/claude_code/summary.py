@@ -15,7 +15,7 @@ LEAF_BYTES = 1 << 20
 def last_summary(lines: Lines, file: BinaryFile) -> tuple[int, str] | None:
     """(offset, text) of the last `summary` record that is of this conversation: its leaf is a uuid just before it."""
     earlier: Lines | None = None
-    for offset, record in lines.last(b'"summary"'):
+    for offset, record in lines.last_note(b'"summary"'):
         text, leaf = one_line(record.get("summary")), plain(record.get("leafUuid"))
         if record.get("type") != "summary" or not text or not leaf:
             continue
