@@ -15,7 +15,7 @@ def agree(facts: Iterable[str], question: str, *, yes: bool) -> None:
         say(fact)
     if yes:
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise RefusedError("nothing was done: there is no terminal to ask on, and --yes was not given")
     import click  # noqa: PLC0415 - only where something is asked
 

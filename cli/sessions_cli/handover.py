@@ -28,8 +28,9 @@ def become(command: Command, program: str, folder: str | None, env: Mapping[str,
                 f"folder {folder} cannot be entered: {error.strerror}; bring it back first"
             ) from error
         environment["PWD"] = folder
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     _restore_signals()
     try:
         os.execve(program, list(command.argv), environment)  # noqa: S606 - no shell is what is wanted

@@ -35,8 +35,9 @@ def main() -> None:
     code = 1
     try:
         code = run(sys.argv[1:])
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
     except BrokenPipeError:
         code = 0
     except OSError as error:

@@ -119,7 +119,7 @@ def present_branch(folder: str, env: Mapping[str, str], timeout_s: float) -> Bra
 def _run(argv: list[str], env: dict[str, str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
     """Its answer; raises TimeoutError, after which the process is killed, and left behind where even that hangs."""
     pipe = subprocess.PIPE
-    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(argv, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -10,6 +11,8 @@ from sessions_cli.render import printable
 
 def write(text: str) -> None:
     """Results; UTF-8 unless the terminal's locale cannot show it."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     encoding = "utf-8"
     if is_terminal():
         encoding = sys.stdout.encoding or "utf-8"
@@ -19,6 +22,8 @@ def write(text: str) -> None:
 
 def say(line: str) -> None:
     """One line of talk, printable whatever is in it."""
+    if sys.stderr is None:
+        return
     text = f"sessions: {printable(line)}\n"
     try:
         sys.stderr.write(text)
@@ -27,7 +32,7 @@ def say(line: str) -> None:
 
 
 def is_terminal() -> bool:
-    return sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def terminal_columns() -> int:

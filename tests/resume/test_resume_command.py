@@ -412,3 +412,29 @@ def test_every_key_of_the_plan_is_documented(stage):
         page = file.read()
     keys = plan_of(stage, CLAUDE_ID).keys()
     assert [key for key in keys if f"`{key}`" not in page] == []
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+def test_a_closed_standard_stream_is_no_crash(stage, closed, code):
+    stage.add(approval="bypassPermissions")
+    words = [*stage.argv, "resume", "--no-refresh", "--print", CLAUDE_ID]
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *words], env=stage.env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+def test_with_stderr_closed_the_program_is_started_all_the_same(stage):
+    stage.add(approval="bypassPermissions")
+    words = [*stage.argv, "resume", "--no-refresh", CLAUDE_ID]
+    subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *words], env=stage.env, capture_output=True, check=True)
+    assert stage.started is not None
+
+
+@pytest.mark.parametrize("text", ["", "@0", "@99999999999999999999", "abcd\U0010ffff", "%%%%", "c5e1%", "\u202e" * 4])
+def test_what_is_no_id_is_refused_with_5_whatever_it_is(stage, text):
+    stage.add()
+    done = stage.run("resume", text)
+    assert done.returncode == 5
+    assert done.stderr.replace("\n", "").isprintable()

@@ -102,7 +102,8 @@ def find(reader: Reader, text: str) -> Session:
 
 
 def _matches(reader: Reader, text: str) -> list[str]:
-    rows = reader.find(Filters(words=split(text)), "s.id, s.title", limit=MATCHES + 1)
+    words = split(text)
+    rows = reader.find(Filters(words=words), "s.id, s.title", limit=MATCHES + 1) if words else []
     lines = [f"  {reader.short_id(str(id_))}  {render.printable(str(title or ''))}".rstrip() for id_, title in rows]
     return lines if len(lines) <= MATCHES else [*lines[:MATCHES], "  …"]
 
