@@ -6,9 +6,10 @@ import importlib
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from sessiond import __version__
-from sessions_cli.options import COMMANDS
+from sessions_cli.options import COMMANDS, COMPLETE_VARIABLE
 
 _OWN_OPTIONS = ("--help", "-h", "--version")
 
@@ -23,6 +24,11 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands by name, none of them imported."""
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return found if incomplete[:1] != "-" else click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
@@ -50,7 +56,7 @@ def group() -> None:
 def run_click(argv: Sequence[str]) -> int:
     """Carry out a command line; its exit code comes back."""
     try:
-        code = group.main(args=list(argv), prog_name="sessions", standalone_mode=False)
+        code = group.main(args=list(argv), prog_name="sessions", standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     except click.ClickException as error:
         error.show()
         return error.exit_code

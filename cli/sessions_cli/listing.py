@@ -12,14 +12,6 @@ from sessiond.store.search import COUNT_LIMIT, Row, Search
 from sessions_cli import context, output, render, when
 
 TERMINAL_ROWS = 50
-_PLAIN = (
-    f"s.app, s.id, ifnull({query.TIME.format('updated_ms')}, ''), ifnull(s.branch, ''), ifnull(s.cwd, ''),"
-    " ifnull(s.title, '')"
-)
-_SHOWN = (
-    "s.app, s.id, s.updated_ms, s.branch, s.cwd, s.title, s.created_ms, s.bytes, s.archived, s.gone_ms,"
-    " s.interactive, s.resumable"
-)
 
 Values = Mapping[str, object]
 """Option key -> converted value; what was not given is missing, None or False."""
@@ -39,7 +31,7 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
     if limit is None and as_table:
         limit = TERMINAL_ROWS
     most = int(limit) if isinstance(limit, int) and limit > 0 else None
-    columns = query.JSON if values.get("json") else _SHOWN if as_table else _PLAIN
+    columns = query.JSON if values.get("json") else query.TABLE if as_table else query.LINE
     search = Search(reader, filters)
     rows = search.find(columns, order=order, limit=None if most is None else most + 1)
     truncated = most is not None and len(rows) > most
@@ -123,7 +115,7 @@ def _table(reader: Reader, rows: Sequence[Row], filters: Filters, order: str, co
 
 
 def _lines(rows: Sequence[Row], filters: Filters, color: str) -> str:
-    text = render.tab_separated(rows)  # type: ignore[arg-type]  # all columns of _PLAIN are text
+    text = render.tab_separated(rows)  # type: ignore[arg-type]  # all columns of query.LINE are text
     return render.marked(text, filters.words) if output.is_colored(color) else text
 
 

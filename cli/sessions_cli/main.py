@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from sessiond.errors import SessiondError
 from sessions_cli import quick
+from sessions_cli.options import COMPLETE_VARIABLE
 from sessions_cli.output import say
 
 INTERRUPTED = 130
@@ -16,7 +17,7 @@ INTERRUPTED = 130
 def run(argv: Sequence[str]) -> int:
     """Carry out a command line; the exit code comes back. Results may still be in the buffer of stdout."""
     try:
-        code = quick.run(argv)
+        code = None if COMPLETE_VARIABLE in os.environ else quick.run(argv)
         if code is None:
             from sessions_cli.lazy import run_click  # noqa: PLC0415 - click is slower than most answers
 

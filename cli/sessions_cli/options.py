@@ -22,6 +22,9 @@ COMMANDS = {
 }
 """Every command with what it does, so that neither help nor completion has to import them."""
 
+COMPLETE_VARIABLE = "_SESSIONS_COMPLETE"
+"""Set by the completion scripts when a shell asks what could come next."""
+
 APPS = ("claude-code", "codex")
 SORTS = ("updated", "created", "size")
 COLORS = ("auto", "always", "never")

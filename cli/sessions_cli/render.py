@@ -205,12 +205,14 @@ def sessions_table(
     user_home: str,
     now: int,
     order: str = "updated",
+    numbers: Sequence[str] = (),
 ) -> str:
-    """The list of sessions.
+    """The list of sessions, numbered if numbers are given.
 
     Rows are (app, id, updated_ms, branch, cwd, title, created_ms, bytes, archived, gone_ms, interactive, resumable).
     """
-    columns = [Column("ID", [printable(i) for i in ids], mark=True)]
+    columns = [Column("#", list(numbers))] if numbers else []
+    columns.append(Column("ID", [printable(i) for i in ids], mark=True))
     if order == "created":
         columns.append(Column("CREATED", [when.ago(_number(r[6]), now) for r in rows]))
     else:

@@ -31,6 +31,17 @@ JSON = (
 )
 """One session as a JSON object, made by SQLite; `path` may hold bytes that are no UTF-8."""
 
+LINE = (
+    f"s.app, s.id, ifnull({TIME.format('updated_ms')}, ''), ifnull(s.branch, ''), ifnull(s.cwd, ''),"
+    " ifnull(s.title, '')"
+)
+"""One session as it is printed into a pipe, every column text."""
+TABLE = (
+    "s.app, s.id, s.updated_ms, s.branch, s.cwd, s.title, s.created_ms, s.bytes, s.archived, s.gone_ms,"
+    " s.interactive, s.resumable"
+)
+"""One session as a table for people needs it."""
+
 ORDERS = {
     "updated": "s.updated_ms DESC, s.id",
     "created": "s.created_ms DESC, s.id",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sessions_cli import listing
+from sessions_cli import completing, listing
 from sessions_cli.options import FIND, Option
 
 
@@ -38,7 +38,11 @@ def with_options(options: Sequence[Option]) -> Callable[[Callable[..., int]], Ca
                 added = click.option(f"--{option.name}", type=click.Choice(option.choices), help=option.help)
             else:
                 added = click.option(
-                    f"--{option.name}", type=Converted(option), metavar=option.metavar, help=option.help
+                    f"--{option.name}",
+                    type=Converted(option),
+                    metavar=option.metavar,
+                    help=option.help,
+                    shell_complete=completing.branches if option.name == "branch" else None,
                 )
             function = added(function)
         return function

@@ -10,11 +10,11 @@ import click
 
 from sessiond.model import Session
 from sessiond.store.reader import Reader
-from sessions_cli import context, output, render, when
+from sessions_cli import completing, context, output, render, when
 
 
 @click.command("show")
-@click.argument("id")
+@click.argument("id", shell_complete=completing.ids)
 @click.option("--sources", is_flag=True, help="What each file says of the session, side by side.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object with every public column.")
 @click.option("--no-refresh", is_flag=True, help="Answer from the index as it is.")
