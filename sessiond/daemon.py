@@ -51,6 +51,8 @@ COVER_S = 1.0
 """So long after a new folder was found it must be watched, or everything is scanned."""
 LATE_S = 5.0
 """A rescan that begins so late says nothing about events: the process stood still."""
+VERIFY_S = 600.0
+"""The index file is checked with the first rescan after so long, and on SIGHUP."""
 UNTOLD_S = 1.0
 """An event that has not come this long after its change will not come."""
 GAP_BYTES_S = 32 << 20
@@ -116,6 +118,7 @@ class Daemon:
         self._reconfigure = False
         self._is_ready = False
         self._rescan_at = 0.0
+        self._verify_at = 0.0
         self._recheck_at = NEVER
         self._cover_at = NEVER
         self._new_folders: set[str] = set()
@@ -217,6 +220,7 @@ class Daemon:
         except SessiondError as error:  # a mistyped configuration must not end a running daemon
             log.error("the configuration was not reloaded: %s", error)  # noqa: TRY400 - its one line says all
         self._rescan_at = now
+        self._verify_at = now
 
     def _work(self, now: float) -> Callable[[Scanner], None] | None:
         if now < self._blocked_until:
@@ -340,6 +344,9 @@ class Daemon:
 
     def _rescan(self, scanner: Scanner) -> None:
         started = time.monotonic()
+        if started >= self._verify_at:
+            scanner.writer.verify()
+            self._verify_at = started + VERIFY_S
         in_time = self._last_scan_s > 0.0 and started < self._recheck_at and started - self._rescan_at < LATE_S
         self._watcher.follow(self._roots)
         told = {*self._dirty.clear(), *self._inbox.take_paths()}

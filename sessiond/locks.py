@@ -6,16 +6,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Iterator
 
+from sessiond.errors import ConfigurationError, IndexUnavailableError
+
 _POLL_S = 0.02
 
 
 def _open(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise IndexUnavailableError(
+                f"cannot create {path}: {error.strerror}; free some disk space", retry=True
+            ) from error
+        raise ConfigurationError(f"cannot open {path}: {error.strerror}; make it a file of yours") from error
 
 
 def _lock(descriptor: int, wait_s: float | None) -> bool:
@@ -38,7 +48,7 @@ def _lock(descriptor: int, wait_s: float | None) -> bool:
 def take(path: str, wait_s: float | None) -> int | None:
     """A descriptor that holds the lock while it is open, or None when `wait_s` passed; None waits without end.
 
-    Raises OSError when the lock file cannot be opened.
+    Raises ConfigurationError when the lock file cannot be opened, IndexUnavailableError when the disk is full.
     """
     descriptor = _open(path)
     try:

@@ -47,6 +47,10 @@ def translated(path: str, *, expects_tables: bool = False) -> Iterator[None]:
         raise
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_CONSTRAINT and expects_tables:
+            raise IndexUnavailableError(
+                f"{path} contradicts itself: {error}; it is checked", retry=False, damaged=True
+            ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise IndexUnavailableError(
                 f"{path} is damaged; `sessiond --once` builds it anew", retry=False, damaged=True
@@ -113,6 +117,13 @@ def open_writer(folder: str, *, damages: int = 0) -> sqlite3.Connection:
             connection = _open_checked(path, 0)
             _put_back(connection, gone)
             return connection
+
+
+def verify(path: str) -> None:
+    """Check the file itself, past all that an open connection remembers of it; raises what `translated` makes of it."""
+    with translated(path), contextlib.closing(sqlite3.connect(f"file:{_uri(path)}?mode=ro", uri=True)) as connection:
+        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise _damaged()
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -161,19 +161,38 @@ def _lossless(data: bytes) -> str:
 
 def _open(path: str) -> _sqlite3.Connection:
     try:
-        connection = _sqlite3.connect(
-            f"file:{_uri(path)}?mode=ro", uri=True, timeout=BUSY_MS / 1000, isolation_level=None
-        )
         try:
-            _check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+            connection = _connect(path, "mode=ro")
+        except _sqlite3.OperationalError as error:
+            if not _is_sealed(path, error):
+                raise
+            connection = _connect(path, "mode=ro&immutable=1")
     except _sqlite3.DatabaseError as error:
         if not os.path.exists(path):
             raise NoIndexError(f"no index at {path}; run: sessiond --once") from None
         raise _translated(path, error) from error
     return connection
+
+
+def _connect(path: str, mode: str) -> _sqlite3.Connection:
+    connection = _sqlite3.connect(f"file:{_uri(path)}?{mode}", uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
+    try:
+        _check(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_sealed(path: str, error: _sqlite3.OperationalError) -> bool:
+    """Whether SQLite only failed to make its side files in a folder that we may not write, and nobody writes there.
+
+    Without a `-wal` the file holds everything, so it can be read as it lies.
+    """
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code not in (_sqlite3.SQLITE_CANTOPEN, _sqlite3.SQLITE_READONLY):
+        return False
+    return not os.access(os.path.dirname(path), os.W_OK) and not os.path.exists(path + "-wal") and os.path.exists(path)
 
 
 def _check(connection: _sqlite3.Connection, path: str) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sessiond import paths
 from sessiond.model import DATABASE, Facts, Fingerprint, Observation, Previous, Reading, Session, Source
 from sessiond.store import sessions
-from sessiond.store.connection import BUSY_MS, open_writer, translated
+from sessiond.store.connection import BUSY_MS, open_writer, translated, verify
 from sessiond.store.sessions import real_path, stored_path
 
 Key = tuple[str, str]
@@ -67,6 +67,10 @@ class Writer:
         with translated(self.path):
             before, self._data_version = self._data_version, self._pragma("data_version")
         return before != self._data_version
+
+    def verify(self) -> None:
+        """Raise IndexUnavailableError when the file has gone bad behind our back."""
+        verify(self.path)
 
     def close(self) -> None:
         """Checkpoint and close."""

@@ -44,6 +44,7 @@ class Daemon:
         self._env = env or {}
         self._code = "\n".join([*(f"{_module_of(n)}\n{HURRIED[n]} = {v!r}" for n, v in constants.items()), code])
         self._socket = None
+        self._started_ms = 0
 
     def start(self, *, wait=True, complete=True):
         address = f"\0sessiond-test-{os.getpid()}-{id(self)}-{time.monotonic_ns()}"
@@ -52,6 +53,7 @@ class Daemon:
         self._socket.setblocking(False)
         env = {**self.world.env, "NOTIFY_SOCKET": address.replace("\0", "@"), **self._env}
         program = ["-c", f"{self._code}\n{_MAIN}"] if self._code.strip() else ["-m", "sessiond"]
+        self._started_ms = time.time_ns() // 1_000_000
         self.process = subprocess.Popen(
             [*self._prefix, sys.executable, *program],
             env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.world.folder,
@@ -60,8 +62,13 @@ class Daemon:
             until(lambda: self.is_ready() or self.process.poll() is not None, "the daemon is ready")
             assert self.process.poll() is None, self.end()
             if complete:
-                until(lambda: self.world.health() and self.world.meta("state") == "complete", "the first scan is done")
+                until(self._is_complete, "the first scan is done", 20)
         return self
+
+    def _is_complete(self):
+        """A scan that this process began has ended: what it says of itself is written after the scan."""
+        started_ms = self.world.health().get("started_ms", 0)
+        return started_ms >= self._started_ms and self.world.meta("state") == "complete"
 
     # -- what it says ------------------------------------------------------------------------------------------------
 
