@@ -132,6 +132,7 @@ BOUNDED = [
     (managed(READ_ALL, path("/code", "write"), path("/code/shop", "read")), "read-only"),
     (managed(READ_ALL, path("/code/shop", "read"), path("/code", "write")), "read-only"),
     (managed(READ_ALL, path("/code/shop", "write"), path("/code/shop", "read")), "read-only"),
+    (managed(READ_ALL, path("/code/shop", "read"), path("/code/shop", "write")), "read-only"),
     (managed(READ_ALL, path("/code/sho", "write")), "read-only"),
     (managed(READ_ALL, path("/code/shop/src", "write")), "read-only"),
     (managed(READ_ALL, special("minimal", "write"), special("unknown", "write")), "read-only"),

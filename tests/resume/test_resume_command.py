@@ -193,6 +193,11 @@ def test_a_folder_that_is_gone_is_refused_with_7(stage):
     assert stage.started is None
 
 
+def test_a_refusal_is_one_line_whatever_the_folder_is_called(stage):
+    stage.add(cwd="/nowhere/two\nlines")
+    assert stage.run("resume", CLAUDE_ID).stderr.count("\n") == 1
+
+
 def test_a_folder_that_is_gone_is_not_printed_either(stage):
     stage.add(cwd="/nowhere")
     done = stage.run("resume", CLAUDE_ID, "--print")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shutil
 import subprocess
 import time
 
@@ -40,16 +41,20 @@ class Terminal:
     def type(self, keys):
         os.write(self._master, keys)
 
-    def end(self):
-        """The exit code."""
-        while True:
-            ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
-            data = self._read() if ready else b""
+    def end(self, again=b""):
+        """The exit code. `again` is typed once a second: a key that comes just before the program reads can be lost."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([self._master], [], [], 1.0)
+            if not ready and again:
+                self.type(again)
+            data = self._read() if ready else b" "
             if not data:
                 break
             self.screen += data.decode(errors="replace")
+        code = self._process.wait(max(1.0, deadline - time.monotonic()))
         os.close(self._master)
-        return self._process.wait(PATIENCE_S)
+        return code
 
     def _read(self):
         try:
@@ -84,7 +89,7 @@ def test_yes_resumes(asked, stage):
 @pytest.mark.parametrize("keys", [b"n\n", b"\n", b"\x04", b"\x03"])
 def test_no_or_nothing_or_the_end_or_an_interrupt_does_not_resume(asked, stage, keys):
     asked.type(keys)
-    assert asked.end() == 10
+    assert asked.end(again=keys) == 10
     assert stage.started is None
 
 
@@ -111,3 +116,14 @@ def test_a_delete_is_asked_for_and_declined_by_default(stage):
     assert terminal.end() == 10
     assert "Checkout end to end" in terminal.screen
     assert stage.started is None
+
+
+@pytest.mark.skipif(shutil.which("fzf") is not None, reason="with fzf there is no numbered list")
+def test_without_an_id_one_is_chosen_and_then_resumed_with_the_given_options(stage):
+    stage.add("codex", title="Checkout end to end", approval="never")
+    words = ["resume", "--no-refresh", "--allow-recorded-approvals"]
+    terminal = Terminal([*stage.argv, *words], stage.env, stage.home)
+    terminal.read_until("(1-1")
+    terminal.type(b"1\n")
+    assert terminal.end() == 0
+    assert stage.started["argv"][1:3] == ["-a", "never"]
