@@ -111,6 +111,14 @@ def pad(text: str, columns: int) -> str:
 # -- table -------------------------------------------------------------------------------------------------------------
 
 
+SOME_ROOM = 72
+"""A terminal with fewer columns shows ids and titles only."""
+MUCH_ROOM = 100
+"""A terminal with fewer columns shows the app's name up to its first dash."""
+LEAST = 5
+"""What is left of a column that can be cut when there is hardly any room."""
+
+
 class Column:
     """One column of a table: what its cells say, how narrow it may get, and how it is cut."""
 
@@ -154,19 +162,17 @@ def table(columns: Sequence[Column], terminal_columns: int, *, color: bool, word
 
 def _fit(columns: Sequence[Column], terminal_columns: int) -> list[int]:
     """The width of each column: what its cells want, or less, taken from those that can spare most."""
-    wanted = [max([width(c.title), *map(width, c.cells)]) for c in columns]
-    excess = sum(wanted) + 2 * (len(columns) - 1) - terminal_columns
-    while excess > 0:
-        spare = [(w - c.least if c.least else 0) for c, w in zip(columns, wanted, strict=True)]
-        most = max(spare)
-        if most <= 0:
-            break
-        at = spare.index(most)
-        second = max([s for i, s in enumerate(spare) if i != at], default=0)
-        step = min(excess, max(1, most - max(second, 0)))
-        wanted[at] -= step
-        excess -= step
-    return wanted
+    wide = [max([width(c.title), *map(width, c.cells)]) for c in columns]
+    excess = sum(wide) + 2 * (len(columns) - 1) - terminal_columns
+    for least in ([c.least for c in columns], [min(c.least, LEAST) for c in columns]):
+        spare = [max(0, w - at_least) if at_least else 0 for at_least, w in zip(least, wide, strict=True)]
+        while excess > 0 and any(spare):
+            at = spare.index(max(spare))
+            step = min(excess, spare[at] - max([0, *[s for s in spare if s < spare[at]]]))
+            wide[at] -= step
+            spare[at] -= step
+            excess -= step
+    return wide
 
 
 def marked(text: str, words: Sequence[str]) -> str:
@@ -213,23 +219,32 @@ def sessions_table(
     """
     columns = [Column("#", list(numbers))] if numbers else []
     columns.append(Column("ID", [printable(i) for i in ids], mark=True))
-    if order == "created":
-        columns.append(Column("CREATED", [when.ago(_number(r[6]), now) for r in rows]))
-    else:
-        columns.append(Column("UPDATED", [when.ago(_number(r[2]), now) for r in rows]))
+    if terminal_columns >= SOME_ROOM:
+        columns += _when(rows, order, now)
+        states = [_state(r) for r in rows]
+        if any(states):
+            columns.append(Column("STATE", states))
+        if len({r[0] for r in rows}) > 1:
+            apps = [printable(str(r[0])) for r in rows]
+            if terminal_columns < MUCH_ROOM:
+                apps = [app.partition("-")[0] for app in apps]
+            columns.append(Column("APP", apps, mark=True))
+        folders = [printable(_tilde(r[4], user_home)) for r in rows]
+        columns += [
+            Column("FOLDER", folders, least=14, cut=cut_path, mark=True),
+            Column("BRANCH", [printable(_text(r[3])) for r in rows], least=10, mark=True),
+        ]
+    columns.append(Column("TITLE", [printable(_text(r[5])) for r in rows], least=24, mark=True))
+    return table(columns, terminal_columns, color=color, words=words)
+
+
+def _when(rows: Sequence[Sequence[object]], order: str, now: int) -> list[Column]:
+    """The columns that say when, and how large where that is the order."""
+    name, at = ("CREATED", 6) if order == "created" else ("UPDATED", 2)
+    columns = [Column(name, [when.ago(_number(r[at]), now) for r in rows])]
     if order == "size":
         columns.append(Column("SIZE", [size(_number(r[7])) for r in rows]))
-    states = [_state(r) for r in rows]
-    if any(states):
-        columns.append(Column("STATE", states))
-    if len({r[0] for r in rows}) > 1:
-        columns.append(Column("APP", [printable(str(r[0])) for r in rows], mark=True))
-    columns += [
-        Column("FOLDER", [printable(_tilde(r[4], user_home)) for r in rows], least=14, cut=cut_path, mark=True),
-        Column("BRANCH", [printable(_text(r[3])) for r in rows], least=10, mark=True),
-        Column("TITLE", [printable(_text(r[5])) for r in rows], least=24, mark=True),
-    ]
-    return table(columns, terminal_columns, color=color, words=words)
+    return columns
 
 
 def _state(row: Sequence[object]) -> str:
