@@ -10,6 +10,7 @@ from collections.abc import Callable
 _PING_S = 1.0
 """Pings come at most this often, or as often as the watchdog asks for."""
 _SEND_S = 1.0
+_START_USEC = 60_000_000
 
 
 class Notifier:
@@ -31,9 +32,11 @@ class Notifier:
         self._clock = clock
         self._pinged_s: float | None = None
         self._status = ""
+        self._is_ready = False
 
     def ready(self) -> None:
         """Watches stand and the index opens: units and people that waited for us may go on."""
+        self._is_ready = True
         self._send("READY=1")
 
     def status(self, text: str) -> None:
@@ -44,11 +47,14 @@ class Notifier:
             self._send(f"STATUS={line}")
 
     def ping(self) -> None:
-        """The working loop is alive. The loop itself calls it, as often as it likes; few are sent."""
+        """The working loop is alive. The loop itself calls it, as often as it likes; few are sent.
+
+        Before `ready` there is no watchdog, but a time limit for starting: then it asks for more.
+        """
         now_s = self._clock()
         if self._pinged_s is None or now_s - self._pinged_s >= min(_PING_S, self.silence_s):
             self._pinged_s = now_s
-            self._send("WATCHDOG=1")
+            self._send("WATCHDOG=1" if self._is_ready else f"EXTEND_TIMEOUT_USEC={_START_USEC}")
 
     def stopping(self) -> None:
         self._send("STOPPING=1")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from sessiond import __version__, paths
-from sessiond.errors import DegradedError, RefusedError
+from sessiond.errors import ConfigurationError, DegradedError, RefusedError
 from sessiond.service import job as jobs
 from sessiond.service.job import Job, State
 from sessiond.store.connection import prepare_folder
@@ -27,6 +27,7 @@ _CODES = {
 """What the exit codes mean after which the unit is not restarted."""
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%/.,:=@_+-")
 """What needs no quotes in a unit file."""
+_UNRUNNABLE = frozenset("\"'\\")
 
 _HEAD = """\
 [Unit]
@@ -109,7 +110,12 @@ _INDEX = "# Index in: "
 
 
 def unit(job: Job, *, sandbox: bool = True) -> str:
-    """The unit for `job`; without `sandbox` the options are left out that need user namespaces."""
+    """The unit for `job`; without `sandbox` the options are left out that need user namespaces.
+
+    Raises ConfigurationError for a program that systemd would refuse.
+    """
+    if _UNRUNNABLE.intersection(job.program):
+        raise ConfigurationError(f"systemd runs no program with quotes or a backslash in its path: {job.program}")
     variables = "".join(f"Environment={_word(f'{name}={value}')}\n" for name, value in job.environment)
     return _fill(_word(job.program), _word(job.state), _argument(job.state), variables, sandbox=sandbox)
 
@@ -183,14 +189,15 @@ class Systemd:
             self._control("enable", UNIT)
             return [f"{UNIT} is installed and running: {self._status()}"]
         said = self._put(file, self._text(job, sandbox=True))
-        if self._launch() in _SANDBOX_REFUSED:
+        code = self._launch()
+        if code in _SANDBOX_REFUSED:
             self._put(file, self._text(job, sandbox=False))
-            self._launch()
+            code = self._launch()
             said.append(
                 "this system allows users no namespaces: the service runs without a read-only view of your files and"
                 " without its own network; the other limits hold"
             )
-        self._require_running()
+        self._require_success(code)
         return [*said, f"running, and started at every login: {self._status()}", f"index: {job.state}"]
 
     def _put(self, file: str, text: str) -> list[str]:
@@ -199,17 +206,16 @@ class Systemd:
         self._control("enable", UNIT)
         return [f"wrote {file}"]
 
-    def _launch(self, verb: str = "restart") -> str:
-        """Start the service; the exit code of a first process that failed, else an empty string."""
+    def _launch(self, verb: str = "restart") -> str | None:
+        """Start the service; None when it runs, else the exit code of what was started in vain."""
         self._control("reset-failed", UNIT, check=False)
-        if self._control(verb, UNIT, check=False).returncode == 0:
-            return ""
+        if self._control(verb, UNIT, check=False).returncode == 0 and self.state().running:
+            return None
         return self._property("ExecMainStatus")
 
-    def _require_running(self) -> None:
-        if not self.state().running:
-            code = self._property("ExecMainStatus")
-            why = _CODES.get(code, f"it ended with code {code}")
+    def _require_success(self, code: str | None) -> None:
+        if code is not None:
+            why = _CODES.get(code, f"systemd could not start it (code {code})")
             raise DegradedError(f"the service does not run: {why}; see `sessions service logs`")
 
     def remove(self, *, purge: bool) -> list[str]:
@@ -252,8 +258,7 @@ class Systemd:
         if verb == "stop":
             self._control(verb, UNIT)
             return [f"stopped {UNIT} until the next login"]
-        self._launch(verb)
-        self._require_running()
+        self._require_success(self._launch(verb))
         return [f"{UNIT} is running: {self._status()}"]
 
     def log_command(self, state: str, lines: int, *, follow: bool) -> list[str]:

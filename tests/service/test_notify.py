@@ -65,17 +65,25 @@ def test_the_same_status_is_sent_once(manager):
 def test_a_busy_loop_pings_once_a_second(manager):
     times_s = (0.0, 0.02, 0.99, 1.0, 1.5, 2.0)
     notifier = Notifier(manager.getsockname(), clock=iter(times_s).__next__)
+    notifier.ready()
     for _ in times_s:
         notifier.ping()
-    assert heard(manager) == [b"WATCHDOG=1"] * 3
+    assert heard(manager) == [b"READY=1"] + [b"WATCHDOG=1"] * 3
+
+
+def test_a_loop_that_is_not_ready_yet_asks_for_more_time(manager):
+    notifier = Notifier(manager.getsockname())
+    notifier.ping()
+    assert heard(manager) == [b"EXTEND_TIMEOUT_USEC=60000000"]
 
 
 def test_a_short_watchdog_is_fed_more_often(manager):
     times_s = (0.0, 0.1, 0.25, 0.3, 0.5)
     notifier = Notifier(manager.getsockname(), "500000", clock=iter(times_s).__next__)
+    notifier.ready()
     for _ in times_s:
         notifier.ping()
-    assert heard(manager) == [b"WATCHDOG=1"] * 3
+    assert heard(manager) == [b"READY=1"] + [b"WATCHDOG=1"] * 3
 
 
 @pytest.mark.parametrize(

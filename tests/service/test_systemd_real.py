@@ -82,17 +82,6 @@ def test_a_working_loop_that_stands_still_is_killed_and_restarted(service):
     service.until("another process", lambda: service.main_pid() not in (0, stopped), 10)
 
 
-def test_an_idle_daemon_feeds_even_a_short_watchdog(service):
-    service.write(DROP_IN, "[Service]\nWatchdogSec=1s\n")
-    service.write(CONFIG, "rescan_s = 3600\n")
-    service.systemctl("daemon-reload")
-    service.systemctl("restart", "sessiond.service")
-    pid, until = service.main_pid(), time.monotonic() + 2.2
-    while time.monotonic() < until:
-        assert service.main_pid() == pid
-        time.sleep(0.2)
-
-
 def test_start_with_a_bad_configuration_says_where_to_look(service):
     service.write(CONFIG, "rescan_s = 'often'\n")
     done = service.sessions("service", "restart")
@@ -239,6 +228,46 @@ def test_an_index_at_an_odd_place_works_and_purges(service):
     assert odd not in service.files()
 
 
+def test_a_program_at_an_odd_place_is_started(service):
+    odd = f"{HOME}/50% of $HOME; \u00e4"
+    service.run("mkdir", odd)
+    for name in ("sessions", "sessiond"):
+        service.run("ln", "-s", f"{service.programs}/{name}", f"{odd}/{name}")
+    pid = service.main_pid()
+    done = service.run(f"{odd}/sessions", "service", "install")
+    assert done.code == 0, done
+    assert f"path={odd}/sessiond ;" in service.systemctl("show", "--property", "ExecStart", "sessiond.service").out
+    assert service.main_pid() not in (0, pid)
+    service.run("rm", "-r", odd)
+
+
+def test_a_unit_that_cannot_be_started_is_not_taken_for_running_because_its_predecessor_runs(service):
+    service.write(DROP_IN, "[Service]\nExecStart=/nowhere\n")
+    service.systemctl("daemon-reload")
+    done = service.sessions("service", "restart")
+    assert done.code == 9
+    assert "the service does not run" in done.err
+
+
+def test_a_shell_with_another_configuration_folder_than_the_manager_s_installs_where_the_manager_looks(service):
+    other = {"XDG_CONFIG_HOME": f"{HOME}/settings"}
+    service.write(f"{HOME}/settings/sessiond/config.toml", "gone_days = 7\n")
+    done = service.sessions("service", "install", env=other)
+    assert (done.code, done.out.splitlines()[0]) == (0, f"wrote {UNIT_FILE}")
+    for env in (other, {}):
+        assert service.sessions("service", "restart", env=env).code == 0
+    service.run("rm", "-r", f"{HOME}/settings")
+
+
+def test_it_waits_for_a_client_that_writes_for_longer_than_starting_may_take(service):
+    service.write(DROP_IN, "[Service]\nTimeoutStartSec=2s\n")
+    service.systemctl("daemon-reload")
+    service.systemctl("stop", "sessiond.service")
+    service.run("sh", "-c", f"flock {STATE}/write.lock sleep 3 &")
+    done = service.systemctl("start", "sessiond.service")
+    assert done.code == 0, done
+
+
 def test_start_survives_a_state_folder_that_was_deleted(service):
     service.systemctl("stop", "sessiond.service")
     service.run("rm", "-rf", STATE)
@@ -248,6 +277,8 @@ def test_start_survives_a_state_folder_that_was_deleted(service):
 
 
 def test_a_state_folder_deleted_under_the_running_daemon_comes_back(service):
+    service.write(DROP_IN, "[Service]\nRestartSec=100ms\n")
+    service.systemctl("daemon-reload")
     pid = service.main_pid()
     service.run("rm", "-rf", STATE)
     service.systemctl("reload", "sessiond.service")
@@ -306,8 +337,8 @@ def test_purge_removes_the_index_too(service):
     service.write(DROP_IN, "[Service]\nNice=12\n")
     done = service.sessions("service", "remove", "--purge")
     assert done.code == 0, done
-    left = [path for path in service.files() if "sessiond" in path]
-    assert left == [f"{HOME}/.config/sessiond"]
+    left = {path for path in service.files() if "sessiond" in path}
+    assert left <= {f"{HOME}/.config/sessiond"}, "its user's configuration and nothing else"
 
 
 def test_without_purge_the_user_s_own_drop_ins_stay(service):

@@ -74,13 +74,19 @@ def test_without_user_namespaces_the_limits_that_need_none_stay():
 
 
 def test_an_odd_path_is_quoted_and_its_specifiers_kept():
-    odd = Job('/a b/50%/"q"\\/sessiond', "/s $x", (("CODEX_HOME", "/c d%"),))
+    odd = Job("/a b/50%/$HOME/sessiond", "/s $x", (("CODEX_HOME", '/c "d%"\\'),))
     assert {
-        'ExecStart="/a b/50%%/\\"q\\"\\\\/sessiond"',
+        'ExecStart="/a b/50%%/$HOME/sessiond"',
         'ReadWritePaths="/s $x"',
         'ExecStartPre=+mkdir -p -m 0700 "/s $$x"',
-        'Environment="CODEX_HOME=/c d%%"',
+        'Environment="CODEX_HOME=/c \\"d%%\\"\\\\"',
     } <= set(lines_of(odd))
+
+
+@pytest.mark.parametrize("path", ["/it's/sessiond", '/"/sessiond', "/a\\b/sessiond"])
+def test_a_program_that_systemd_would_refuse_is_refused_with_the_reason(path):
+    with pytest.raises(ConfigurationError, match="quotes or a backslash"):
+        systemd.unit(Job(path, "/s"))
 
 
 def test_the_unit_for_installing_by_hand_is_what_the_code_makes():
