@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from sessiond.jsonl.record import CUT, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, LINE_BYTES, ends
+from sessiond.jsonl.record import CUT, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, LINE_BYTES
 
 HEAD_BYTES = 1 << 20
 TAIL_BYTES = 64 << 10
@@ -18,8 +18,8 @@ TAIL_MAX_BYTES = 16 << 20
 APPEND_MAX_BYTES = 16 << 20
 FOLLOW_BYTES = 8 << 20
 """How far a line that begins inside the head is followed to its end."""
-SEAL_FIRST_BYTES = 1 << 10
-SEAL_LAST_BYTES = 2 << 10
+SEAL_FIRST_BYTES = 512
+SEAL_LAST_BYTES = 1 << 10
 READ_LINE_BYTES = 16 << 20
 """A longer line of a whole log is given as its two ends."""
 
@@ -82,7 +82,7 @@ def read_head(file: BinaryFile, size: int) -> Chunk:
     last, end = _follow(file, len(data), size)
     if end is None:
         return head._replace(data=head.data + data[cut : cut + KEEP_FIRST_BYTES] + CUT)
-    line = ends(data[cut:], last) if end - cut <= LINE_BYTES else _cut_line(data[cut:], last)
+    line = _followed_line(data[cut:], last, end - cut)
     if last.endswith(b"\n"):
         return head._replace(data=head.data + line, end=end)
     return head._replace(data=head.data + line, complete=False)
@@ -104,7 +104,10 @@ def _follow(file: BinaryFile, offset: int, size: int) -> tuple[bytes, int | None
     return kept, offset if offset >= size else None
 
 
-def _cut_line(first: bytes, last: bytes) -> bytes:
+def _followed_line(first: bytes, last: bytes, length: int) -> bytes:
+    """A line of which the beginning and, by `_follow`, the end were read."""
+    if length <= LINE_BYTES:
+        return first + last
     if len(last) < KEEP_LAST_BYTES:
         last = first[-KEEP_LAST_BYTES:] + last
     return first[:KEEP_FIRST_BYTES] + CUT + last[-KEEP_LAST_BYTES:]
@@ -194,7 +197,7 @@ def read_blocks(file: BinaryFile, start: int, end: int, block_bytes: int) -> Ite
         last, behind = _follow(file, start + len(data), end)
         if behind is None:
             return
-        yield Chunk(start, behind, _cut_line(data, last))
+        yield Chunk(start, behind, _followed_line(data, last, behind - start))
         start = behind
 
 
@@ -207,13 +210,16 @@ def read_back(file: BinaryFile, start: int, end: int, block_bytes: int) -> Itera
     while start < end:
         low = max(start, end - block_bytes)
         data = read_at(file, low, end - low)
-        stop = data.rfind(b"\n") + 1 if inside_line else len(data)
-        first = data.find(b"\n", 0, stop) + 1 if low > start else 0
-        inside_line = first == stop or (first == 0 and low > start)
+        if inside_line:
+            newline = data.rfind(b"\n") + 1
+            inside_line, end = newline == 0, low + newline
+            continue
+        first = data.find(b"\n") + 1 if low > start else 0
+        inside_line = first == len(data) or (first == 0 and low > start)
         if inside_line:
             end = low
             continue
-        yield _shortened(data[first:stop], low + first, low + stop)
+        yield _shortened(data[first:], low + first, end)
         end = low + first
 
 

@@ -28,15 +28,6 @@ _TEXT_BLOCK = re.compile(r'\{\s*"(?:type|text)"\s*:')
 _WHITE = b" \t\r\n\0"
 
 
-def ends(first: bytes, last: bytes = b"") -> bytes:
-    """One line made of its beginning and the rest of it, cut in the middle when over-long."""
-    if len(first) + len(last) <= LINE_BYTES:
-        return first + last
-    if len(last) < KEEP_LAST_BYTES:
-        last = first[-KEEP_LAST_BYTES:] + last
-    return first[:KEEP_FIRST_BYTES] + CUT + last[-KEEP_LAST_BYTES:]
-
-
 def parse(line: bytes) -> Record | None:
     """The record of a line, the last one when two share it; None when the line holds none."""
     found = records(line)

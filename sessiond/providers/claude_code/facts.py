@@ -8,6 +8,7 @@ docs/formats/claude-code.md.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ Known = dict[str, tuple[int, Any]]
 """Fact -> (offset of its line, value)."""
 
 CONVERSATION = ("user", "assistant")
+_CONVERSATION_KEYS = (b'"user"', b'"assistant"')
 _TIMESTAMP = b'"timestamp"'
 STAMP_BYTES = 48
 """No time is written longer."""
@@ -65,7 +67,7 @@ def _put_first(lines: Lines, known: Known, fact: str, key: bytes, read: Callable
 
 def _opening(lines: Lines, known: Known) -> None:
     """What the first conversation record says of the kind of session; a fork carries its parent on every record."""
-    for offset, record in lines.first(b'"user"', b'"assistant"'):
+    for offset, record in lines.first(*_CONVERSATION_KEYS):
         if not is_conversation(record):
             continue
         opening: Record = {}
@@ -231,17 +233,24 @@ def _matching_cwd(lines: Lines, name: str) -> tuple[int, str] | None:
     while hit >= 0:
         value = _CWD.match(data, hit)
         if value is not None and value[1] not in elsewhere:
-            is_elsewhere = True
-            for offset, record in lines.around(hit):
-                directory = plain(record.get("cwd"))
-                match = matching(directory, name) if directory else None
-                if match is not None:
-                    return offset, match
-                is_elsewhere = directory is not None
-            if is_elsewhere:
+            if _fitting(value[1], name) is None:
                 elsewhere.add(value[1])
+            else:
+                for offset, record in lines.around(hit):
+                    directory = plain(record.get("cwd"))
+                    match = matching(directory, name) if directory else None
+                    if match is not None:
+                        return offset, match
         hit = data.rfind(b'"cwd"', 0, hit)
     return None
+
+
+def _fitting(text: bytes, name: str) -> str | None:
+    try:
+        directory = plain(json.loads(text))
+    except ValueError:
+        return None
+    return matching(directory, name) if directory else None
 
 
 def _relocated(record: Record) -> str | None:
@@ -256,26 +265,27 @@ def _worktree_path(record: Record) -> str | None:
 def last_activity(lines: Lines, known: Known) -> None:
     """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
     newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
-    for stamp in sorted(_stamps(lines.data), reverse=True):
+    for stamp, position in sorted(_stamps(lines.data), reverse=True):
         text = stamp.decode("ascii", "replace")
         moment = time_ms(text)
         if moment is None:
             continue
         if moment <= newest_ms:
             return
-        for offset, record in lines.last(b'"' + stamp + b'"'):
-            if is_conversation(record) and record.get("timestamp") == text:
-                known["updated_ms"] = offset, moment
-                return
+        if lines.line_holds(position, *_CONVERSATION_KEYS):
+            for offset, record in lines.around(position):
+                if is_conversation(record) and record.get("timestamp") == text:
+                    known["updated_ms"] = offset, moment
+                    return
 
 
-def _stamps(data: bytes) -> set[bytes]:
-    """The values of all `timestamp` keys, of whatever records."""
-    found = set()
+def _stamps(data: bytes) -> list[tuple[bytes, int]]:
+    """(value, position) of all `timestamp` keys, of whatever records."""
+    found = []
     hit = data.rfind(_TIMESTAMP)
     while hit >= 0:
         start = data.find(b'"', hit + len(_TIMESTAMP), hit + len(_TIMESTAMP) + 4) + 1
         if start:
-            found.add(data[start : data.find(b'"', start, start + STAMP_BYTES)])
+            found.append((data[start : data.find(b'"', start, start + STAMP_BYTES)], hit))
         hit = data.rfind(_TIMESTAMP, 0, hit)
     return found

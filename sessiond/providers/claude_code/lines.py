@@ -87,6 +87,11 @@ class Lines:
         for record in reversed(self.at(start, end)):
             yield self.chunk.offset(start), record
 
+    def line_holds(self, position: int, *parts: bytes) -> bool:
+        """Whether the line that a position in the data belongs to holds one of some bytes."""
+        start, end = self._bounds(position)
+        return any(self.data.find(part, start, end) >= 0 for part in parts)
+
     def before(self, offset: int) -> bytes:
         """The data before the line at an offset in the file."""
         position = offset - self.chunk.start
@@ -116,17 +121,23 @@ class Lines:
             line = self.data[start:end]
             found = self._parsed[start] = records(line)
             if found and end - start > len(CUT) and CUT in line:
-                _add_last_blocks(found[0], line)
+                _complete(found[0], line)
         return found
 
 
-def _add_last_blocks(record: Record, line: bytes) -> None:
-    """Give the record of an over-long line the whole text blocks behind the cut, unless it is a tool's answer."""
+def _complete(record: Record, line: bytes) -> None:
+    """Add to the record of an over-long line what its ends tell besides: its type, and text blocks behind the cut.
+
+    A tool's answer is marked as nothing that a person typed.
+    """
+    message = record.setdefault("message", {})
+    if not isinstance(message, dict):
+        return
+    if "type" not in record and isinstance(message.get("role"), str):
+        record["type"] = message["role"]
     if b'"tool_result"' in line:
         record["isMeta"] = True
         return
-    message = record.setdefault("message", {})
-    if isinstance(message, dict):
-        content = message.setdefault("content", [])
-        if isinstance(content, list):
-            content += blocks_at_end(line)
+    content = message.setdefault("content", [])
+    if isinstance(content, list):
+        content += blocks_at_end(line)

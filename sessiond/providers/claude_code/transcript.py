@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from sessiond import jsonl
-from sessiond.jsonl import BinaryFile, Chunk
+from sessiond.jsonl import BinaryFile, Chunk, chunks
 from sessiond.model import Previous, Reading
 from sessiond.providers.claude_code.facts import LAST, Known, first_directory, first_facts, last_activity, last_facts
 from sessiond.providers.claude_code.lines import Lines
@@ -103,7 +103,11 @@ class Reader:
         if self._gap is None:
             return
         low, high = self._gap
-        old = _load(facts if state.committed is None else state.committed, state.places, unplaced=low)
+        old = _load(
+            facts if state.committed is None else state.committed,
+            state.places,
+            unplaced=low if state.end > low else BEFORE_ALL,
+        )
         middle = {
             fact: found if fact in LAST else (high, found[1])
             for fact, found in old.items()
@@ -118,7 +122,9 @@ class Reader:
     def fill(self, facts: dict[str, Any], state: State, budget_bytes: int) -> None:
         """Look through the gap, last block first, for what nearer places did not tell; the rest is given up."""
         self._known = _load(facts if state.committed is None else state.committed, state.places)
-        seen = None if state.committed is None else _load(facts, state.places)
+        if state.committed is not None:
+            late = {fact: (state.end, value) for fact, value in facts.items() if state.committed.get(fact) != value}
+            self._seen = self._known | late
         self._end, self._head_end, self._seal = state.end, state.head_end, state.seal
         if state.gap is not None:
             low = max(state.gap[0], state.gap[1] - budget_bytes)
@@ -131,8 +137,8 @@ class Reader:
                     last_activity(lines, block)
                 found = _combined(found, block)
                 self._known = _combined(self._known, found)
-            if seen is not None:
-                self._seen = _combined(seen, self._known)
+            if self._seen is not None:
+                self._seen = _combined(self._seen, self._known)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -161,7 +167,7 @@ class Reader:
     def _add(self, chunk: Chunk, *, first: bool) -> None:
         """Fold a chunk into what is known; an unfinished last line counts but is not consumed."""
         self._end = chunk.end
-        if chunk.complete or chunk.data.endswith(jsonl.CUT):
+        if chunk.complete:
             self._fold(chunk, self._known, first=first)
             return
         cut = chunk.data.rfind(b"\n") + 1
@@ -243,14 +249,19 @@ def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: P
         reader.whole()
         return reader.reading(session_id)
     seal = jsonl.seal(file, state.end)
-    unchanged = size >= state.end and seal == state.seal
-    if unchanged and size != state.size:
+    grown = size >= state.end and size != state.size and seal == state.seal
+    if grown and not _outgrown(state, size):
         reader.appended(facts, state)
         return reader.reading(session_id)
     reader.whole()
-    if seal[0] == state.seal[0]:
-        reader.keep_middle(facts, state, untouched=unchanged)
+    if seal[0] == state.seal[0] and not grown:
+        reader.keep_middle(facts, state, untouched=size == state.size and seal == state.seal)
     return reader.reading(session_id)
+
+
+def _outgrown(state: State, size: int) -> bool:
+    """Whether a head and a tail tell more than the little that was read and a tail."""
+    return state.end < chunks.HEAD_BYTES and size - state.end > chunks.APPEND_MAX_BYTES
 
 
 def fill(file: BinaryFile, session_id: str, name: str, previous: Previous, budget_bytes: int) -> Reading:
