@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
 
 _PREFIX = "copy-"
 _LOCK = "lock"
@@ -33,14 +34,29 @@ class Scratch:
         return os.path.join(self._folder, f"{next(self._numbers)}.db")
 
     def _make(self) -> str:
-        if self._parent is not None:
-            os.makedirs(self._parent, mode=0o700, exist_ok=True)
+        if self._parent is None:
+            return self._own(tempfile.mkdtemp(prefix="sessiond-"))
+        os.makedirs(self._parent, mode=0o700, exist_ok=True)
+        with _alone(self._parent):
             sweep(self._parent)
-        folder = tempfile.mkdtemp(prefix=_PREFIX if self._parent else "sessiond-", dir=self._parent)
+            return self._own(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
+
+    def _own(self, folder: str) -> str:
         lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         weakref.finalize(self, _discard, folder, lock, os.getpid())
         return folder
+
+
+@contextlib.contextmanager
+def _alone(parent: str) -> Iterator[None]:
+    """Keep other processes from sweeping while a new folder has no lock yet."""
+    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sweep(parent: str) -> None:

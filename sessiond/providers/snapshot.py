@@ -6,7 +6,8 @@ that are still in the `-wal`. It is copied, and the copy is accepted only when i
 * Within one generation of the `-wal` (same salts in its header) the `-wal` only grows, and every page that a checkpoint
   may have put into the database during the copy is in the `-wal` too. So database first, then `-wal`, with an equal
   header before, in the copy and after, replays to the last complete commit; SQLite drops half-written frames itself.
-* Without a usable `-wal` nothing may have changed at all: inode, size, times, change counter, journal.
+* Without a usable `-wal` nothing may have changed at all: inode, size, times, change counter, and the `-journal` with
+  the number that tells one transaction from the next. A journal is copied too, and rolled back in the copy.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ Connection = sqlite3.Connection
 T = TypeVar("T")
 
 WAL_HEADER_BYTES = 32
+JOURNAL_HEADER_BYTES = 28
 MAX_BYTES = 1 << 30
 """A larger database is not copied."""
 KEEP_BYTES = 8 << 20
 """From this size on the copy of the database is kept, and only the `-wal` is copied again while its salts stay."""
 QUIET_S = 0.02
-"""A file without a usable `-wal` must have been left alone for so long: clocks of file systems are coarse."""
+"""A tick of the coarsest file system's clock, twice."""
 PATIENCE_S = 2.0
 """How long a copy is tried for."""
 _BLOCK_BYTES = 1 << 20
 _WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-_SQLITE_MAGIC = b"SQLite format 3\0"
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -54,12 +55,19 @@ class _Look(NamedTuple):
     """The first 100 bytes of the database: journal mode, change counter."""
     wal: bytes
     """The header of the `-wal`, empty when there is no usable one."""
-    journal: tuple[int, int, int] | None
+    journal: tuple[int, int, bytes] | None
+    """Inode, size and first bytes of the `-journal`, in which a random number tells its transaction."""
     bytes: int
 
     @property
-    def age_s(self) -> float:
-        return time.time() - max(self.unchanged[1], self.unchanged[2]) / 1e9
+    def is_settled(self) -> bool:
+        """Whether times can prove that nothing changed: the last change is older than a clock's tick.
+
+        It matters where a `-wal` was just folded in and removed: that leaves the change counter as it was.
+        """
+        in_wal_mode = self.counter[18:20] == b"\2\2"
+        age_s = time.time() - max(self.unchanged[1], self.unchanged[2]) / 1e9
+        return bool(self.wal) or not in_wal_mode or not -1 < age_s < QUIET_S
 
 
 class Snapshots:
@@ -119,12 +127,12 @@ class Snapshots:
         before = _look(path)
         if before.bytes > self._max_bytes:
             raise SnapshotError(f"too large to be copied ({before.bytes >> 20} MiB); indexed from the rollouts alone")
-        if not before.wal and before.age_s < QUIET_S and before.age_s > -1:
+        if not before.is_settled:
             return None
         kept = self._kept.get(path)
         if kept is not None and before.wal and (kept[1].wal, kept[1].inode) == (before.wal, before.inode):
             copy = kept[0]
-            copied = _Copied(kept[1].counter, _copy(path + "-wal", copy + "-wal"))
+            copied = _Copied(kept[1].counter, _copy(path + "-wal", copy + "-wal"), b"")
             checked = True
         else:
             self.forget(path)
@@ -145,9 +153,11 @@ class Snapshots:
 
 
 class _Copied(NamedTuple):
+    """The first bytes of each copied file."""
+
     counter: bytes
     wal: bytes
-    """The first bytes of each copied file."""
+    journal: bytes
 
 
 def _is_whole(before: _Look, copied: _Copied, after: _Look) -> bool:
@@ -155,15 +165,16 @@ def _is_whole(before: _Look, copied: _Copied, after: _Look) -> bool:
         return False
     if before.wal:
         return copied.wal[:WAL_HEADER_BYTES] == before.wal
+    if before.journal is not None and copied.journal[:JOURNAL_HEADER_BYTES] != before.journal[2]:
+        return False
     return after.unchanged == before.unchanged and after.counter == copied.counter == before.counter
 
 
 def _copy_all(path: str, copy: str, before: _Look) -> _Copied:
     counter = _copy(path, copy)[:100]
     wal = _copy(path + "-wal", copy + "-wal") if before.wal else b""
-    if before.journal is not None:
-        _copy(path + "-journal", copy + "-journal")
-    return _Copied(counter, wal)
+    journal = _copy(path + "-journal", copy + "-journal") if before.journal is not None else b""
+    return _Copied(counter, wal, journal)
 
 
 def _copy(source: str, target: str) -> bytes:
@@ -219,12 +230,16 @@ def _wal_header(path: str) -> tuple[bytes, int]:
     return (header, size) if usable else (b"", 0)
 
 
-def _journal(path: str) -> tuple[int, int, int] | None:
+def _journal(path: str) -> tuple[int, int, bytes] | None:
     try:
-        status = os.stat(path)
+        descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    try:
+        status = os.fstat(descriptor)
+        return status.st_ino, status.st_size, os.read(descriptor, JOURNAL_HEADER_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _opened(copy: str) -> Connection:
