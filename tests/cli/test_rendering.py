@@ -99,7 +99,7 @@ ROW = st.tuples(
 )  # fmt: skip
 
 
-@given(st.lists(ROW, min_size=1, max_size=5), st.sampled_from([80, 100, 200]))
+@given(st.lists(ROW, min_size=1, max_size=5), st.sampled_from([40, 72, 80, 100, 200]))
 def test_a_table_fits_its_terminal_and_is_printable(rows, columns):
     made = render.sessions_table(
         rows, [r[1] for r in rows], terminal_columns=columns, color=False, words=(), user_home="/home/alex", now=10**12
