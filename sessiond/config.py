@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sessiond import paths
 from sessiond.errors import ConfigurationError
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The settings of config.toml with their defaults."""
 
     claude_homes: tuple[str, ...] = ()
@@ -24,8 +22,7 @@ class Config:
     """Seconds between full rescans of a running daemon."""
 
 
-@dataclass(frozen=True, slots=True)
-class Homes:
+class Homes(NamedTuple):
     """The homes to index, absolute, each once, the default homes first."""
 
     claude_code: tuple[str, ...]

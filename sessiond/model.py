@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 DATABASE = "database"
@@ -65,8 +64,7 @@ class Reading(NamedTuple):
     """True when the facts could not be had this time, so that the stored ones stay."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """What one source says about one session."""
 
     source: Source
@@ -88,13 +86,11 @@ class Reason(enum.StrEnum):
     UNREADABLE = "no record in it could be read"
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(NamedTuple):
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """One row of the list. Field for field the public columns of the table `sessions` (docs/sql.md)."""
 
     app: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sessiond.errors import FolderGoneError, RefusedError, SessiondError
@@ -73,8 +72,7 @@ class Stated(NamedTuple):
     facts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """The facts of the moment."""
 
     now_ms: int
@@ -91,8 +89,7 @@ class Moment:
     stated: tuple[Stated, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """What the person asked for, for this one call."""
 
     model: str | None = None
@@ -104,12 +101,11 @@ class Choices:
     """The plan is shown and nothing is started, so the program may be missing here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The decision, before a vendor's argument list is made of it."""
 
     folder: str | None
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = Choices()
     user_home: str = ""
     cli_help: str = ""
     stated: tuple[Stated, ...] = ()
@@ -136,14 +132,13 @@ class Setting(NamedTuple):
         return self.decision in ("nearest", "withheld")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What is executed: no shell is involved."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str | None]
     """Changes to the environment; None unsets."""
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = {}
     """Column of the session -> what becomes of it."""
 
 

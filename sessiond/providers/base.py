@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
@@ -19,7 +19,9 @@ from sessiond.model import (
     Source,
     Walk,
 )
-from sessiond.resume import Cli, Command, Plan
+
+if TYPE_CHECKING:
+    from sessiond.resume import Cli, Command, Plan
 
 
 class Root(NamedTuple):
@@ -109,8 +111,10 @@ class Provider(Protocol):
     app: str
     reader_version: int
     """Stored with each source; raise it when a rule changes, and every source is read anew."""
-    cli: Cli
-    """The vendor's program that continues its sessions."""
+
+    @property
+    def cli(self) -> Cli:
+        """The vendor's program that continues its sessions."""
 
     @classmethod
     def over(cls, homes: Homes) -> Self: ...

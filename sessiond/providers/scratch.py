@@ -6,8 +6,6 @@ import contextlib
 import fcntl
 import itertools
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator
 
@@ -35,11 +33,15 @@ class Scratch:
 
     def _make(self) -> str:
         if self._parent is None:
+            import tempfile  # noqa: PLC0415 - costs start-up, and the index names a folder of its own
+
             return self._own(tempfile.mkdtemp(prefix="sessiond-"))
         os.makedirs(self._parent, mode=0o700, exist_ok=True)
         with _alone(self._parent):
             sweep(self._parent)
-            return self._own(tempfile.mkdtemp(prefix=_PREFIX, dir=self._parent))
+            folder = os.path.join(self._parent, _PREFIX + os.urandom(8).hex())
+            os.mkdir(folder, mode=0o700)
+            return self._own(folder)
 
     def _own(self, folder: str) -> str:
         lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -77,12 +79,20 @@ def sweep(parent: str) -> None:
         except OSError:
             pass
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
         finally:
             os.close(lock)
 
 
+def _remove(folder: str) -> None:
+    """Remove a scratch folder; there are only files in it."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
 def _discard(folder: str, lock: int, owner: int) -> None:
     if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(lock)

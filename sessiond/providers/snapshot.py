@@ -19,7 +19,6 @@ import stat
 import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
-from urllib.parse import quote
 
 from sessiond.providers.scratch import Scratch
 
@@ -245,7 +244,8 @@ def _journal(path: str) -> tuple[int, int, bytes] | None:
 def _opened(copy: str) -> Connection:
     """A connection to the copy; it may only write to roll a copied journal back."""
     mode = "rw" if os.path.exists(copy + "-journal") else "ro"
-    connection = sqlite3.connect(f"file:{quote(copy)}?mode={mode}", uri=True, isolation_level=None)
+    name = copy.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(f"file:{name}?mode={mode}", uri=True, isolation_level=None)
     connection.text_factory = _text
     return connection
 

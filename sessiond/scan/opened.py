@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
 from sessiond.model import DATABASE, Fingerprint, Reading, Source
-
-log = logging.getLogger(__name__)
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -51,5 +48,7 @@ def read_safely(source: Source, fingerprint: Fingerprint, use: Use) -> Opened:
         except OSError as error:
             return Opened(None, fingerprint, error.strerror or str(error))
         except Exception:  # one file must never stop the rest
-            log.exception("cannot read %s", source.path)
+            import logging  # noqa: PLC0415 - costs start-up, and this is a bug of ours
+
+            logging.getLogger(__name__).exception("cannot read %s", source.path)
             return Opened(None, fingerprint, "internal error, see the log")

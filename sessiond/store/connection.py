@@ -8,7 +8,6 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from sessiond import paths
@@ -216,7 +215,7 @@ def _insert_gone(connection: sqlite3.Connection, gone: Iterable[dict[str, Any]])
     for row in gone:
         session = Session(**{name: value for name, value in row.items() if name in COLUMNS})
         path = session.path
-        put(connection, replace(session, path=real_path(path)) if path is not None else session)
+        put(connection, session._replace(path=real_path(path)) if path is not None else session)
 
 
 def _salvaged(path: str) -> list[dict[str, Any]] | None:

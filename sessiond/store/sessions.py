@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from dataclasses import fields
 from typing import Any
 
 from sessiond.model import Session
 from sessiond.store.fold import fold
 
-COLUMNS = tuple(f.name for f in fields(Session))
+COLUMNS = Session._fields
 _PATH = COLUMNS.index("path")
 _INSERT = f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 _UPDATE = f"UPDATE sessions SET {', '.join(f'{c} = ?' for c in COLUMNS[2:])} WHERE session_no = ?"  # noqa: S608
@@ -37,7 +36,7 @@ def real_path(stored: str | bytes) -> str:
 
 def put(connection: sqlite3.Connection, session: Session) -> None:
     """Insert or update one session; the search tables are written only where the folded text changed."""
-    values: list[Any] = [getattr(session, name) for name in COLUMNS]
+    values: list[Any] = list(session)
     if session.path is not None:
         values[_PATH] = stored_path(session.path)
     texts = (fold(session.title or ""), fold(session.cwd or ""), fold(session.branch or ""))

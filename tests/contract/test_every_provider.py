@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -69,14 +68,14 @@ def expected_row(app, home, row):
     if path is not None:
         row["path"] = str(home / path)
         row.setdefault("bytes", (home / path).stat().st_size)
-    return asdict(Session(**row))
+    return Session(**row)._asdict()
 
 
 @every_case
 def test_a_home_yields_exactly_the_expected_sessions(app, case):
     home, expected = case_of(app, case)
     results = merged(provider_over(app, home))
-    rows = {i: asdict(session) for i, session in results.items() if isinstance(session, Session)}
+    rows = {i: session._asdict() for i, session in results.items() if isinstance(session, Session)}
     assert rows == {row["id"]: expected_row(app, home, row) for row in expected["sessions"]}
 
 

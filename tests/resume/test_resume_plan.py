@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sessiond.errors import FolderGoneError, RefusedError
@@ -52,7 +50,7 @@ def test_the_folder_is_the_recorded_one():
     ],
 )
 def test_a_session_that_cannot_be_resumed_is_refused_with_its_reason(change, error, word):
-    (refusal,) = decide(replace(SESSION, **change)).refusals
+    (refusal,) = decide(SESSION._replace(**change)).refusals
     assert type(refusal) is error
     assert word in str(refusal)
 
@@ -77,7 +75,7 @@ def test_a_session_that_cannot_be_resumed_is_refused_with_its_reason(change, err
     ],
 )
 def test_an_id_that_is_no_uuid_is_refused(text):
-    assert [type(r) for r in decide(replace(SESSION, id=text)).refusals] == [RefusedError]
+    assert [type(r) for r in decide(SESSION._replace(id=text)).refusals] == [RefusedError]
 
 
 @pytest.mark.parametrize("text", [ID, ID.upper(), "019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63"])
@@ -86,34 +84,34 @@ def test_a_uuid_of_any_version_and_case_is_an_id(text):
 
 
 def test_a_folder_that_is_gone_is_refused():
-    (refusal,) = decide(moment=replace(MOMENT, folder_problem="it is gone")).refusals
+    (refusal,) = decide(moment=MOMENT._replace(folder_problem="it is gone")).refusals
     assert type(refusal) is FolderGoneError
 
 
 def test_a_file_that_disappeared_since_the_listing_is_refused():
-    (refusal,) = decide(moment=replace(MOMENT, written_ms=None)).refusals
+    (refusal,) = decide(moment=MOMENT._replace(written_ms=None)).refusals
     assert type(refusal) is RefusedError
 
 
 def test_a_missing_program_is_refused_with_the_command_that_installs_it():
-    (refusal,) = decide(moment=replace(MOMENT, program=None)).refusals
+    (refusal,) = decide(moment=MOMENT._replace(program=None)).refusals
     assert "install claude" in str(refusal)
 
 
 def test_a_missing_program_is_only_a_warning_when_the_plan_is_shown():
-    decided = decide(moment=replace(MOMENT, program=None), choices=Choices(show_only=True))
+    decided = decide(moment=MOMENT._replace(program=None), choices=Choices(show_only=True))
     assert decided.refusals == ()
     assert "install claude" in decided.warnings[0]
 
 
 def test_the_folder_weighs_more_than_the_program():
-    refusals = decide(moment=replace(MOMENT, program=None, folder_problem="it is gone")).refusals
+    refusals = decide(moment=MOMENT._replace(program=None, folder_problem="it is gone")).refusals
     assert [type(r) for r in refusals] == [FolderGoneError, RefusedError]
 
 
 def test_an_archived_session_weighs_more_than_its_folder():
-    session = replace(SESSION, archived=True, resumable=False)
-    assert "unarchive" in str(decide(session, replace(MOMENT, folder_problem="it is gone")).refusals[0])
+    session = SESSION._replace(archived=True, resumable=False)
+    assert "unarchive" in str(decide(session, MOMENT._replace(folder_problem="it is gone")).refusals[0])
 
 
 @pytest.mark.parametrize(
@@ -121,29 +119,29 @@ def test_an_archived_session_weighs_more_than_its_folder():
     [Branch("other"), Branch("Main"), Branch(None, "on no branch (detached HEAD)"), NO_REPOSITORY],
 )
 def test_another_branch_than_the_recorded_one_has_to_be_agreed_to(present):
-    (question,) = decide(moment=replace(MOMENT, branch=present)).questions
+    (question,) = decide(moment=MOMENT._replace(branch=present)).questions
     assert "branch main" in question
 
 
 def test_for_codex_the_question_says_that_the_branch_is_the_one_it_began_on():
-    session = replace(SESSION, app="codex")
-    (question,) = decide(session, replace(MOMENT, branch=Branch("other"))).questions
+    session = SESSION._replace(app="codex")
+    (question,) = decide(session, MOMENT._replace(branch=Branch("other"))).questions
     assert "began on branch main" in question
 
 
 def test_a_session_without_a_branch_is_resumed_on_any():
-    assert decide(replace(SESSION, branch=None), replace(MOMENT, branch=Branch("other"))).questions == ()
+    assert decide(SESSION._replace(branch=None), MOMENT._replace(branch=Branch("other"))).questions == ()
 
 
 def test_a_branch_that_cannot_be_found_out_is_a_warning():
-    decided = decide(moment=replace(MOMENT, branch=Branch(None, "git is not on PATH", known=False)))
+    decided = decide(moment=MOMENT._replace(branch=Branch(None, "git is not on PATH", known=False)))
     assert decided.questions == ()
     assert "git is not on PATH" in decided.warnings[0]
 
 
 @pytest.mark.parametrize(("age_ms", "warned"), [(-5_000, 1), (0, 1), (120_000, 1), (120_001, 0)])
 def test_a_session_written_to_within_two_minutes_is_warned_of(age_ms, warned):
-    assert len(decide(moment=replace(MOMENT, written_ms=NOW_MS - age_ms)).warnings) == warned
+    assert len(decide(moment=MOMENT._replace(written_ms=NOW_MS - age_ms)).warnings) == warned
 
 
 @pytest.mark.parametrize(

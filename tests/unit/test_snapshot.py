@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -324,4 +325,4 @@ def test_a_scratch_folder_that_was_removed_is_made_again(own):
         path = scratch.file()
         with open(path, "w"):
             pass
-        scratch_module.shutil.rmtree(os.path.dirname(path))
+        shutil.rmtree(os.path.dirname(path))

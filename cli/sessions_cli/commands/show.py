@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 
 import click
 
@@ -41,7 +40,7 @@ def facts(session: Session) -> list[tuple[str, str]]:
     """(name, text) of every public column, times and flags in words."""
     now = when.now_ms()
     found = []
-    for name, value in asdict(session).items():
+    for name, value in session._asdict().items():
         if name.endswith("_ms"):
             text = "" if value is None else f"{when.rfc3339(value)} ({when.ago(value, now)})"
             found.append((name.removesuffix("_ms"), text))
@@ -63,7 +62,7 @@ def _sources(reader: Reader, session: Session) -> list[dict[str, object]]:
 
 
 def _as_json(session: Session, told: list[dict[str, object]] | None) -> str:
-    found: dict[str, object] = asdict(session)
+    found: dict[str, object] = session._asdict()
     found["updated"] = when.rfc3339(session.updated_ms) or None
     found["created"] = when.rfc3339(session.created_ms) or None
     if told is not None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sessiond import jsonl
 from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
 from sessiond.model import Excluded, Fingerprint, Observation, Previous, Reading, Session, Source, Walk
 from sessiond.providers.base import LogFile, Root
-from sessiond.providers.claude_code import launch, merged, name_file, places, transcript
-from sessiond.resume import Command, Plan
+from sessiond.providers.claude_code import merged, name_file, places, transcript
+
+if TYPE_CHECKING:
+    from sessiond.resume import Cli, Command, Plan
 
 __all__ = ["ClaudeCode"]
 
@@ -23,7 +25,6 @@ class ClaudeCode:
 
     app = places.APP
     reader_version = 1
-    cli = launch.CLI
 
     def __init__(self, homes: Sequence[str]) -> None:
         self._homes = [(home, places.projects(home) + "/") for home in homes]
@@ -31,6 +32,12 @@ class ClaudeCode:
     @classmethod
     def over(cls, homes: Homes) -> Self:
         return cls(homes.claude_code)
+
+    @property
+    def cli(self) -> Cli:
+        from sessiond.providers.claude_code import launch  # noqa: PLC0415 - indexing does without it
+
+        return launch.CLI
 
     def roots(self) -> list[Root]:
         return [Root(self.app, home, root[:-1], recursive=True) for home, root in self._homes]
@@ -77,4 +84,6 @@ class ClaudeCode:
             yield from jsonl.records(line)
 
     def resume(self, session: Session, plan: Plan) -> Command:
+        from sessiond.providers.claude_code import launch  # noqa: PLC0415 - indexing does without it
+
         return launch.command(session, plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sessiond import paths
 from sessiond.config import Homes
@@ -22,17 +22,18 @@ from sessiond.model import (
     Walk,
 )
 from sessiond.providers.base import LogFile, Root
-from sessiond.providers.codex import compressed, document, launch, names, places, rollouts
+from sessiond.providers.codex import compressed, document, names, places, rollouts
 from sessiond.providers.codex.log import dated, records
 from sessiond.providers.codex.merge import merge
 from sessiond.providers.codex.places import ARCHIVED, COMPRESSED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
-from sessiond.resume import Command, Plan
+
+if TYPE_CHECKING:
+    from sessiond.resume import Cli, Command, Plan
 
 
 class Codex:
     app = "codex"
     reader_version = 1
-    cli = launch.CLI
 
     def __init__(self, homes: Sequence[str], sqlite_homes: Sequence[str] = (), scratch: str | None = None) -> None:
         """`scratch` is the private folder for copies of databases; None: one where temporary files go."""
@@ -64,6 +65,12 @@ class Codex:
         return found
 
     # -- what is there -----------------------------------------------------------------------------------------------
+
+    @property
+    def cli(self) -> Cli:
+        from sessiond.providers.codex import launch  # noqa: PLC0415 - indexing does without it
+
+        return launch.CLI
 
     def roots(self) -> list[Root]:
         trees = []
@@ -176,6 +183,8 @@ class Codex:
         return records(file)
 
     def resume(self, session: Session, plan: Plan) -> Command:
+        from sessiond.providers.codex import launch  # noqa: PLC0415 - indexing does without it
+
         return launch.command(session, plan)
 
 
