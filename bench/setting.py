@@ -26,7 +26,7 @@ class Setting:
         self.python = sys.executable
         self._homes: dict[str, str] = {}
         os.makedirs(folder, exist_ok=True)
-        self._bin = self._installed("wheel", CHECKOUT)
+        self._bin = self._installed("wheel", f"{CHECKOUT}[zstd]")
         self.peer = self._peer()
         self.ripgrep = shutil.which("rg")
         self.sqlite = shutil.which("sqlite3")
@@ -51,7 +51,7 @@ class Setting:
         if not os.path.exists(os.path.join(folder, "bin", "python")):
             subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [os.path.join(folder, "bin", "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--upgrade", "--force-reinstall" if what == CHECKOUT else "--no-input", what], check=True)
+        subprocess.run([*pip, "--upgrade", what], check=True)
         return os.path.join(folder, "bin")
 
     def _peer(self) -> str | None:

@@ -26,10 +26,13 @@ def envelope(version: str, **changes: Any) -> dict[str, Any]:
 
 
 def record(kind: str, message: dict[str, Any], version: str, **changes: Any) -> dict[str, Any]:
-    """Old versions write the envelope before the message, new ones after it."""
+    """Old versions write the whole envelope before the message, new ones all but its first two fields after it."""
     body = {"type": kind, "message": message}
     around = envelope(version, **changes)
-    return around | body if version == OLD else body | around
+    if version == OLD:
+        return around | body
+    first = {key: around.pop(key) for key in ("parentUuid", "isSidechain")}
+    return first | body | around
 
 
 def _turn(version: str) -> Any:
@@ -63,8 +66,10 @@ def _turn(version: str) -> Any:
             record("user", result, version, uuid=uuid(), toolUseResult={"stdout": output[:2000], "interrupted": False})
         )
         if version != OLD:
-            extra = {"type": "attachment", "attachment": {"type": "todo_reminder", "content": text(5, 60)}}
-            records.append(extra | envelope(version, uuid=uuid()))
+            extra = {"type": "todo_reminder", "content": text(5, 60)}
+            around = envelope(version, uuid=uuid())
+            first = {key: around.pop(key) for key in ("parentUuid", "isSidechain")}
+            records.append(first | {"attachment": extra, "type": "attachment"} | around)
         follow_up = {"role": "user", "content": text(5, 40)}
         records.append(record("user", follow_up, version, uuid=uuid(), permissionMode="default"))
         return records

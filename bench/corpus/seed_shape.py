@@ -53,7 +53,7 @@ def make(home: str, factor: float) -> None:
 
 
 def put_large(home: str, session: claude.Transcript, size: int) -> str:
-    """A transcript of about `size` bytes: its ends, and a megabyte of turns again and again between them."""
+    """A transcript of about `size` bytes: its ends, and between them a megabyte of turns again and again."""
     ends = session.data()
     title = line({"type": "custom-title", "customTitle": session.custom_title, "sessionId": session.id})
     turns = claude.TURNS[claude.NEW]
