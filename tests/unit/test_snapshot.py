@@ -11,7 +11,6 @@ import sys
 
 import pytest
 
-from sessiond.providers import scratch as scratch_module
 from sessiond.providers import snapshot
 from sessiond.providers.scratch import Scratch, sweep
 from sessiond.providers.snapshot import SnapshotError, Snapshots
