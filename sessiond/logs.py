@@ -7,6 +7,8 @@ import os
 import sys
 import time
 
+from sessiond.errors import ConfigurationError
+
 FILE_BYTES = 1_000_000
 FILES = 3
 SAME_MAX = 10
@@ -67,7 +69,10 @@ class RotatingFile(logging.StreamHandler):  # type: ignore[type-arg]
 
 
 def set_up(folder: str) -> None:
-    """Send the program's log where it belongs; `folder` is the state folder."""
+    """Send the program's log where it belongs; `folder` is the state folder.
+
+    Raises ConfigurationError when the file there cannot be written.
+    """
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     logging.raiseExceptions = False
@@ -76,7 +81,11 @@ def set_up(folder: str) -> None:
     if under_journal or sys.stderr.isatty():
         handlers.append(logging.StreamHandler())
     if not under_journal:
-        handlers.append(RotatingFile(os.path.join(folder, "sessiond.log")))
+        path = os.path.join(folder, "sessiond.log")
+        try:
+            handlers.append(RotatingFile(path))
+        except OSError as error:
+            raise ConfigurationError(f"cannot write {path}: {error.strerror}; make it a file of yours") from error
     pattern = "%(message)s" if under_journal else "%(asctime)s %(levelname)s %(message)s"
     for handler in handlers:
         handler.setFormatter(logging.Formatter(pattern))

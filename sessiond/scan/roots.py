@@ -63,7 +63,7 @@ def replaced(roots: Sequence[Root], last: Identities, known: Iterable[str], foun
     return hidden
 
 
-def never_seen(roots: Sequence[Root], known: Iterable[str]) -> list[str]:
+def never_seen(roots: Sequence[Root], known_folders: Iterable[str]) -> list[str]:
     """Roots that are missing and from which nothing is known: the app is not installed, which is no problem."""
     missing = [root.path for root in roots if not os.path.lexists(root.path)]
-    return [path for path in missing if not any(k.startswith(path + "/") for k in known)]
+    return [path for path in missing if not any((folder + "/").startswith(path + "/") for folder in known_folders)]

@@ -8,15 +8,14 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
-from sessiond.model import DATABASE, Excluded, Fingerprint, Previous, Reading, Reason, Source, Walk
+from sessiond.model import DATABASE, Excluded, Fingerprint, Reading, Reason, Source, Walk
 from sessiond.providers.base import Provider
 from sessiond.scan import roots
 from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
 from sessiond.scan.opened import read_safely
-from sessiond.store.writer import Key, Known, Writer
+from sessiond.store.writer import ANEW, Key, Known, Writer
 
 __all__ = ["GAP_FILE_BYTES", "RACY_MS", "SECOND_LOOK_MS", "Outcome", "Progress", "Scanner"]
 
@@ -26,6 +25,7 @@ GAP_FILE_BYTES = 64 << 20
 """How much of one file's middle the gap pass looks at."""
 BATCH_SOURCES = 400
 BATCH_S = 0.5
+_NO_FINGERPRINT = Fingerprint(0, 0, 0, 0, 0)
 
 
 class Progress(Protocol):
@@ -34,16 +34,16 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int, /) -> None: ...
 
 
-@dataclass(slots=True)
 class Outcome:
     """What one scan did."""
 
-    found: int = 0
-    read: int = 0
-    absent: int = 0
-    changed: list[tuple[str, Fingerprint]] = field(default_factory=list)
-    """What was on disk otherwise than remembered."""
-    walk: Walk = field(default_factory=Walk)
+    def __init__(self) -> None:
+        self.found = 0
+        self.read = 0
+        self.absent = 0
+        self.changed: list[tuple[str, Fingerprint]] = []
+        """What was on disk otherwise than remembered."""
+        self.walk = Walk()
 
 
 class Scanner:
@@ -75,8 +75,9 @@ class Scanner:
             decision = decide(found, self._known, hidden, self._is_ours)
         self._carry_out(decision, outcome, progress)
         self._remember_roots(hidden)
-        for root in roots.never_seen(self._roots, self._known):
-            hidden.pop(root, None)
+        if hidden:
+            for root in roots.never_seen(self._roots, self._known_folders()):
+                hidden.pop(root, None)
         return outcome
 
     def changed(self, changed_paths: Iterable[str]) -> Outcome:
@@ -116,10 +117,10 @@ class Scanner:
 
     def fill_next_gap(self) -> int | None:
         """Look through the middle of the newest file that has one left; the bytes looked at, None when none is left."""
-        for path, source_id, gap_bytes in self.writer.gaps():
+        for path, gap_bytes in self.writer.gaps():
             source = self._claim(path)
             if source is not None and path in self._known:
-                self._fill(source, self.writer.previous(source_id))
+                self._fill(source, self._known[path])
                 return min(gap_bytes, GAP_FILE_BYTES)
         return None
 
@@ -193,7 +194,7 @@ class Scanner:
         outcome.changed = [
             (path, fingerprint)
             for path, fingerprint in decision.read
-            if path not in self._known or self._known[path].fingerprint != fingerprint
+            if path not in self._known or not self._known[path].is_at(fingerprint)
         ]
         done = 0
         for batch in _batches(decision.read):
@@ -218,11 +219,7 @@ class Scanner:
         provider = self._by_app[source.app]
         known = self._known.get(path)
         previous = None
-        if (
-            known is not None
-            and known.reader_version == provider.reader_version
-            and (source.kind == DATABASE or known.fingerprint.ino == fingerprint.ino)
-        ):
+        if known is not None and known.again != ANEW and (source.kind == DATABASE or known.ino == fingerprint.ino):
             previous = self.writer.previous(known.source_id)
 
         def observe(file: io.FileIO, size: int) -> Reading:
@@ -245,9 +242,9 @@ class Scanner:
             self._folders.add(os.path.dirname(path))
         return touched
 
-    def _fill(self, source: Source, previous: Previous) -> None:
+    def _fill(self, source: Source, known: Known) -> None:
         provider = self._by_app[source.app]
-        known = self._known[source.path]
+        previous = self.writer.previous(known.source_id)
 
         def fill(file: io.FileIO, _size: int) -> Reading:
             try:
@@ -255,11 +252,12 @@ class Scanner:
             finally:
                 _leave_cache_alone(file)
 
-        opened = read_safely(source, known.fingerprint, fill)
+        opened = read_safely(source, _NO_FINGERPRINT, fill)
+        remembered = Fingerprint(opened.fingerprint.dev, *known[1:5])
         reading = opened.reading or Reading({}, previous.state, partial=True, problem=opened.problem)
         with self.writer.transaction():
             self._known[source.path], touched = self.writer.replace_source(
-                source, known.fingerprint, reading, provider.reader_version, again=known.again, known=known
+                source, remembered, reading, provider.reader_version, again=bool(known.again), known=known
             )
             self._merge(touched)
 

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sessiond import paths
 from sessiond.model import DATABASE, Facts, Fingerprint, Observation, Previous, Reading, Session, Source
@@ -20,13 +20,26 @@ Key = tuple[str, str]
 
 
 class Known(NamedTuple):
-    """What the index remembers of a source."""
+    """What the index remembers of a source: a row as SQLite gives it, since a scan looks at a hundred thousand."""
 
     source_id: int
-    fingerprint: Fingerprint
-    reader_version: int
-    again: bool
-    """It has to be read again even if it looks unchanged: by another reader version, too young, or unreadable."""
+    ino: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    again: int
+    """Not 0: it has to be read again even if it looks unchanged, `ANEW` from its start."""
+    path: str | bytes
+
+    def is_at(self, fingerprint: Fingerprint) -> bool:
+        """Whether the file is as it was. A device number alone proves nothing: it may change with every mount."""
+        return self[1:5] == fingerprint[1:]
+
+
+ONCE_MORE = 1
+"""It was too young to be sure of its times, or could not be read."""
+ANEW = 2
+"""Another reader version has read it."""
 
 
 _SOURCE = ("app", "home", "kind", "dev", "ino", "size", "mtime_ns", "ctime_ns", "racy", "reader_version", "gap_bytes",
@@ -108,19 +121,18 @@ class Writer:
 
     def known(self, reader_versions: Mapping[str, int]) -> dict[str, Known]:
         """Every source by path; `reader_versions` by app tells which readings are out of date."""
-        found: dict[str, Known] = {}
+        found: dict[Any, Known] = {}
+        make = tuple.__new__
         with translated(self.path):
             for app, version in reader_versions.items():
                 rows = self._connection.execute(
-                    "SELECT path, source_id, dev, ino, size, mtime_ns, ctime_ns, reader_version,"
-                    " racy OR reader_version <> ? FROM sources WHERE app = ?",
-                    (version, app),
+                    "SELECT source_id, ino, size, mtime_ns, ctime_ns, iif(reader_version = ?, racy, ?), path"
+                    " FROM sources WHERE app = ?",
+                    (version, ANEW, app),
                 )
-                for path, source_id, dev, ino, size, mtime_ns, ctime_ns, read_by, again in rows:
-                    fingerprint = Fingerprint(dev, ino, size, mtime_ns, ctime_ns)
-                    found[path if type(path) is str else real_path(path)] = Known(
-                        source_id, fingerprint, read_by, bool(again)
-                    )
+                found.update({row[6]: make(Known, row) for row in rows})
+        for path in [path for path in found if type(path) is bytes]:
+            found[real_path(path)] = found.pop(path)
         return found
 
     def previous(self, source_id: int) -> Previous:
@@ -153,7 +165,8 @@ class Writer:
             changed = set(reading.facts)
         else:
             changed = set() if reading.partial else self._replace_observations(source_id, reading.facts)
-        return Known(source_id, fingerprint, reader_version, again), {(source.app, i) for i in changed}
+        known = Known(source_id, *fingerprint[1:], ONCE_MORE if again else 0, source.path)
+        return known, {(source.app, i) for i in changed}
 
     def _replace_observations(self, source_id: int, facts: Mapping[str, Facts]) -> set[str]:
         """The sessions told of in another way than before; the only one of a source counts always: its size changed."""
@@ -181,7 +194,7 @@ class Writer:
             " WHERE source_id = ?",
             (*fingerprint, True, problem, known.source_id),
         )
-        return known._replace(fingerprint=fingerprint, again=True)
+        return Known(known.source_id, *fingerprint[1:], max(known.again, ONCE_MORE), known.path)
 
     def forget_source(self, source_id: int) -> set[Key]:
         """Drop a source and its observations; the sessions that lose one come back."""
@@ -196,12 +209,12 @@ class Writer:
         self._connection.execute("DELETE FROM sources WHERE source_id = ?", (source_id,))
         return touched
 
-    def gaps(self) -> list[tuple[str, int, int]]:
-        """(path, source_id, gap_bytes) of files whose middle nobody has looked at, newest first."""
+    def gaps(self) -> list[tuple[str, int]]:
+        """(path, gap_bytes) of files whose middle nobody has looked at, newest first."""
         rows = self._connection.execute(
-            "SELECT path, source_id, gap_bytes FROM sources WHERE gap_bytes > 0 ORDER BY mtime_ns DESC"
+            "SELECT path, gap_bytes FROM sources WHERE gap_bytes > 0 ORDER BY mtime_ns DESC"
         )
-        return [(real_path(path), source_id, size) for path, source_id, size in rows]
+        return [(real_path(path), size) for path, size in rows]
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from sessiond.model import Fingerprint
 from sessiond.scan.decide import decide, is_racy
-from sessiond.store.writer import Known
+from sessiond.store.writer import ANEW, Known
 
 OLD = Fingerprint(1, 10, 100, 1_000, 1_000)
 
 
-def known(fingerprint=OLD, *, again=False):
-    return Known(1, fingerprint, 1, again)
+def known(fingerprint=OLD, *, again=0):
+    return Known(1, *fingerprint[1:], again, "")
 
 
 def everything(_path):
@@ -40,7 +40,7 @@ def test_another_device_number_alone_is_no_change():
 
 
 def test_a_file_that_has_to_be_read_again_is_read():
-    assert decide({"/r/a": OLD}, {"/r/a": known(again=True)}, (), everything).read == [("/r/a", OLD)]
+    assert decide({"/r/a": OLD}, {"/r/a": known(again=ANEW)}, (), everything).read == [("/r/a", OLD)]
 
 
 def test_the_newest_file_is_read_first():
