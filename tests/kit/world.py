@@ -98,8 +98,8 @@ class World:
             env={**self.env, **env}, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=self.folder,
         )  # fmt: skip
 
-    def once(self, *arguments, **env):
-        done = self.run("--once", *arguments, **env)
+    def once(self, *arguments, prefix=(), **env):
+        done = self.run("--once", *arguments, prefix=prefix, **env)
         assert done.returncode == 0, done.stderr
         return done
 
