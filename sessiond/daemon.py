@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -85,6 +87,8 @@ def run(env: Mapping[str, str]) -> int:
         locks.note_owner(lock)
         os.umask(0o077)
         logs.set_up(folder)
+        if sys.stderr is not None:
+            faulthandler.enable()  # the watchdog ends a hung loop by SIGABRT: this tells where it hung
         daemon = Daemon(folder, env, Notifier(env.get("NOTIFY_SOCKET"), env.get("WATCHDOG_USEC")))
         daemon.catch_signals()
         daemon.run()

@@ -11,15 +11,17 @@ from sessiond import locks, paths
 from sessiond.errors import AlreadyRunningError, ConfigurationError, IndexUnavailableError
 
 LOGS = ("sessiond.log", "launchd.log")
-OURS = ("index.db", "daemon.lock", "write.lock", "snapshot", *LOGS)
+OURS = ("index.db", "daemon.lock", "write.lock", "copies", *LOGS)
 """How the names begin that the daemon and the client give to files and folders in the state folder."""
 _WAIT_S = 5.0
 
 
-def logs(state: str) -> None:
-    """Remove the logs."""
+def traces(state: str) -> None:
+    """Remove the logs, and the folder for copies of databases when no program has one there."""
     with _translated():
         _remove(state, LOGS)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.join(state, "copies"))
 
 
 def index(state: str) -> list[str]:

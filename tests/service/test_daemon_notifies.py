@@ -29,11 +29,11 @@ def daemon(home, manager):
     """A daemon that reports to `manager`, over a home with one watched folder."""
     (home / ".claude" / "projects" / "-code").mkdir(parents=True)
     env = {**os.environ, "NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "600000", "PYTHONPATH": ROOT}
-    process = subprocess.Popen([sys.executable, "-m", "sessiond"], env=env, cwd=home, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", "sessiond"], env=env, cwd=home, stderr=subprocess.PIPE)
     yield process
     if process.poll() is None:
         process.kill()
-    process.wait()
+    process.communicate()
 
 
 def heard_until(manager, word):
@@ -95,3 +95,9 @@ def test_a_daemon_whose_state_folder_is_emptied_ends_with_a_code_that_is_restart
         os.unlink(os.path.join(state, name))
     daemon.send_signal(signal.SIGHUP)
     assert daemon.wait(10) == 9
+
+
+def test_killed_by_the_watchdog_it_leaves_word_of_where_it_hung(daemon, manager):
+    heard_until(manager, "READY=1")
+    daemon.send_signal(signal.SIGABRT)
+    assert b"Fatal Python error: Aborted" in daemon.communicate(timeout=5)[1]

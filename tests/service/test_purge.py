@@ -57,12 +57,12 @@ def test_under_a_running_daemon_nothing_is_purged(state):
     assert sorted(os.listdir(state)) == sorted(OURS)
 
 
-def test_removing_the_logs_leaves_the_index(state):
-    purge.logs(str(state))
+def test_removing_the_traces_leaves_the_index(state):
+    purge.traces(str(state))
     assert sorted(os.listdir(state)) == [
         "daemon.lock", "index.db", "index.db-shm", "index.db-wal", "index.db.damaged", "write.lock",
     ]  # fmt: skip
 
 
-def test_removing_logs_where_there_is_no_folder_is_no_error(tmp_path):
-    purge.logs(str(tmp_path / "none"))
+def test_removing_traces_where_there_is_no_folder_is_no_error(tmp_path):
+    purge.traces(str(tmp_path / "none"))

@@ -62,6 +62,22 @@ def test_an_append_becomes_visible(service):
     service.until("the new title", lambda: service.listed("irrigation"), 5)
 
 
+def test_a_name_that_only_a_live_codex_database_knows_becomes_visible(service):
+    """Its private copy has to find a place inside the sandbox, where no temporary folder can be written."""
+    script = f"""
+import os, sqlite3, time
+os.makedirs("{HOME}/.codex", exist_ok=True)
+database = sqlite3.connect("{HOME}/.codex/state_5.sqlite", isolation_level=None)
+database.execute("PRAGMA journal_mode = WAL")
+database.execute("CREATE TABLE threads (id TEXT PRIMARY KEY, cwd TEXT, title TEXT, source TEXT, updated_at_ms INTEGER)")
+row = ("019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63", "{HOME}/code", "tame the hydra", "cli", time.time_ns() // 1000000)
+database.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?)", row)
+time.sleep(5)
+"""
+    service.run("sh", "-c", 'exec "$1" -c "$2" >/dev/null 2>&1 &', "sh", f"{service.programs}/python", script)
+    service.until("the thread's title", lambda: service.listed("--all", "hydra"), 4)
+
+
 def test_after_kill_9_it_is_back_with_nothing_lost(service):
     before, killed = service.listed(), service.main_pid()
     service.run("kill", "-9", str(killed))

@@ -48,7 +48,7 @@ def remove(*, purge: bool) -> None:
     manager = _manager()
     state = _state()
     _say(manager.remove(purge=purge))
-    leftovers.logs(state)
+    leftovers.traces(state)
     if purge:
         _say(leftovers.index(state))
 
