@@ -120,10 +120,11 @@ def test_there_is_a_fixture_for_every_reason():
 
 
 @pytest.mark.parametrize(
-    ("app", "case", "session_id", "reason"),
+    "excluded",
     {(app, reason): (app, case, session_id, reason) for app, case, session_id, reason in EXCLUDED}.values(),
 )
-def test_why_gives_the_reason(own, lone_client, app, case, session_id, reason):
+def test_why_gives_the_reason(own, lone_client, excluded):
+    app, case, session_id, reason = excluded
     own(app, case)
     answer = lone_client("why", session_id)
     assert answer.code == 0

@@ -94,7 +94,8 @@ def test_a_thousand_marks_take_one_column():
 
 
 ROW = st.tuples(
-    st.sampled_from(["claude-code", "codex"]), st.just("c5e1a7b2"), st.integers(0, 10**12), ANYTHING, ANYTHING, ANYTHING,
+    st.sampled_from(["claude-code", "codex"]), st.just("c5e1a7b2"), st.integers(0, 10**12), ANYTHING, ANYTHING,
+    ANYTHING,
     st.none(), st.none(), st.booleans(), st.none(), st.booleans(), st.booleans(),
 )  # fmt: skip
 
