@@ -153,7 +153,7 @@ class Codex:
         if source.path.endswith(".json"):
             thread_id, facts = document.observe(file, size)
             return _one(source.path, thread_id, facts)
-        thread_id, facts, state = rollouts.observe(file, size, previous)
+        thread_id, facts, state = rollouts.observe(file, size, previous, places.id_in_name(source.path))
         return _one(source.path, thread_id, facts)._replace(state=state.pack(), gap_bytes=state.gap_bytes)
 
     def _observe_database(self, path: str) -> Reading:

@@ -55,17 +55,19 @@ def unpack(state: bytes) -> State | None:
     return State(*_STATE.unpack(state)) if len(state) == _STATE.size else None
 
 
-def observe(file: BinaryFile, size: int, previous: Previous | None) -> tuple[str | None, Facts, State]:
-    """The thread's id when the first line tells it, what the file says, and where to continue."""
+def observe(
+    file: BinaryFile, size: int, previous: Previous | None, named_id: str | None
+) -> tuple[str | None, Facts, State]:
+    """The thread's id, by the first line or else by the file's name, what the file says, and where to continue."""
     old = unpack(previous.state) if previous is not None else None
     if previous is None or old is None or len(previous.facts) != 1 or size < old.size or not _is_same(file, old):
-        return _from_scratch(file, size)
+        return _from_scratch(file, size, named_id)
     if not old.offset:  # not even the first line was whole
-        return _from_scratch(file, size)
+        return _from_scratch(file, size, named_id)
     ((thread_id, facts),) = previous.facts.items()
     if size > old.size:
         return thread_id, *_continued(file, size, thread_id, dict(facts), old)
-    found, new_facts, new = _from_scratch(file, size)
+    found, new_facts, new = _from_scratch(file, size, named_id)
     return found, new_facts, _kept(new_facts, new, facts, old) if new.gap_bytes else new
 
 
@@ -73,17 +75,18 @@ def _is_same(file: BinaryFile, old: State) -> bool:
     return [old.seal_first, old.seal_last] == jsonl.seal(file, old.offset)
 
 
-def _from_scratch(file: BinaryFile, size: int) -> tuple[str | None, Facts, State]:
+def _from_scratch(file: BinaryFile, size: int, named_id: str | None) -> tuple[str | None, Facts, State]:
     head = jsonl.read_head(file, size)
     data = head.data.removeprefix(_BOM)
     first, _, rest = data.partition(b"\n")
     opening = read_header(first)
-    fold = Fold(opening.facts, opening.id)
+    thread_id = opening.id or named_id
+    fold = Fold(opening.facts, thread_id)
     fold.prefix(rest if opening.is_record else data)
     offset, gap = head.end, (0, 0)
     if size > jsonl.HEAD_BYTES and head.end < size and head.complete:
         offset, gap = _follow_up(fold, jsonl.read_tail(file, head.end, size, fold.is_enough), head.end)
-    return opening.id, fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
+    return thread_id, fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
 
 
 def _follow_up(fold: Fold, tail: Chunk, since: int) -> tuple[int, tuple[int, int]]:
