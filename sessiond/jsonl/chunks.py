@@ -202,25 +202,26 @@ def read_blocks(file: BinaryFile, start: int, end: int, block_bytes: int) -> Ite
 
 
 def read_back(file: BinaryFile, start: int, end: int, block_bytes: int) -> Iterator[Chunk]:
-    """The lines between two offsets in blocks, last to first; a line longer than a block is passed over.
+    """The lines that begin between two offsets in blocks, last to first; `end` is where a line begins.
 
-    `end` is where a line begins, and so should `start` be.
+    A line longer than a block is passed over.
     """
     inside_line = False
     while start < end:
         low = max(start, end - block_bytes)
-        data = read_at(file, low, end - low)
+        before = min(low, 1)
+        data = read_at(file, low - before, end - low + before)
         if inside_line:
             newline = data.rfind(b"\n") + 1
-            inside_line, end = newline == 0, low + newline
+            inside_line, end = newline == 0, low - before + newline if newline else low
             continue
-        first = data.find(b"\n") + 1 if low > start else 0
-        inside_line = first == len(data) or (first == 0 and low > start)
+        first = data.find(b"\n") + 1 if before else 0
+        inside_line = first == len(data) or first < before
         if inside_line:
             end = low
             continue
-        yield _shortened(data[first:], low + first, end)
-        end = low + first
+        yield _shortened(data[first:], low - before + first, end)
+        end = low - before + first
 
 
 def read_lines(file: BinaryFile) -> Iterator[bytes]:

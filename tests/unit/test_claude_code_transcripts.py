@@ -21,7 +21,7 @@ ID = "c5e1a7b2-9d40-4f3e-8b16-2a7c0e9d4f58"
 PROVIDER = ClaudeCode(["/home/sam/.claude"])
 SOURCE = PROVIDER.claim(f"/home/sam/.claude/projects/-home-sam-app/{ID}.jsonl")
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
-NAMES = ("custom_title", "ai_title", "agent_name")
+NAMES = {"custom_title", "ai_title", "agent_name"}
 
 
 def line(**record):
@@ -326,6 +326,8 @@ def test_across_gaps_nothing_known_is_lost_and_filling_finds_every_newest_name(s
             fresh = facts(observe(data))
             assert (before.keys() | fresh.keys()) - {"first_cwd", "readable", "command"} <= facts(reading).keys()
             assert facts(reading).get("updated_ms", 0) >= fresh.get("updated_ms", 0)
+            for name in NAMES & fresh.keys():
+                assert data.find(facts(reading)[name].encode()) >= data.find(fresh[name].encode())
             if choice.random() < 0.4:
                 reading = fill(data, reading)
                 assert reading.gap_bytes == 0

@@ -209,3 +209,9 @@ def test_a_read_that_returns_less_is_continued():
             return super().read(min(size, 3))
 
     assert jsonl.read_at(Slow(b"abcdefghij"), 2, 7) == b"cdefghi"
+
+
+def test_a_line_that_begins_before_the_start_is_not_in_the_blocks_backwards():
+    data = b"aaa\nbbb\nccc\n"
+    assert [chunk.data for chunk in jsonl.read_back(io.BytesIO(data), 5, 12, 99)] == [b"ccc\n"]
+    assert [chunk.data for chunk in jsonl.read_back(io.BytesIO(data), 4, 12, 99)] == [b"bbb\nccc\n"]

@@ -16,6 +16,7 @@ from sessiond.providers.claude_code.facts import LAST, Known, first_directory, f
 from sessiond.providers.claude_code.lines import Lines
 
 GAP_BLOCK_BYTES = 4 << 20
+PLACED = LAST | {"updated_ms"}
 BEFORE_ALL = -1
 """Offset of a fact whose place no longer matters: all that is read from now on is newer."""
 
@@ -94,6 +95,33 @@ class Reader:
             if chunk.start > state.end:
                 self._leave_gap(state.end, chunk.start)
         self._add(chunk, first=self._head_end is None)
+        if self._gap is not None:
+            self._reach_back()
+
+    def _reach_back(self) -> None:
+        """Take as much of the gap's end into the tail as reading anew would, whose tail grows to the last activity."""
+        low, high = self._gap or (0, 0)
+        active_at = self._known["updated_ms"][0] if "updated_ms" in self._known else BEFORE_ALL
+        want = chunks.TAIL_BYTES
+        while self._size - want > active_at and want < chunks.TAIL_MAX_BYTES:
+            want *= 2
+        reached = max(low, self._size - want)
+        if reached >= high:
+            return
+        for chunk in jsonl.read_back(self._file, reached, high, high - reached):
+            self._look_into(chunk)
+            self._gap = (low, chunk.start) if chunk.start > low else None
+
+    def _look_into(self, chunk: Chunk) -> None:
+        """Add what a part of the gap tells and no later place has told."""
+        lines = Lines(chunk)
+        found = {fact: place for fact, place in self._known.items() if place[0] >= chunk.end}
+        last_facts(lines, found, self._name, self._file)
+        if "updated_ms" not in self._known:
+            last_activity(lines, found)
+        self._known = _combined(self._known, found)
+        if self._seen is not None:
+            self._seen = _combined(self._seen, found)
 
     def keep_middle(self, facts: dict[str, Any], state: State, *, untouched: bool) -> None:
         """After reading anew: what the old reading knew and this one passed over.
@@ -128,17 +156,8 @@ class Reader:
         self._end, self._head_end, self._seal = state.end, state.head_end, state.seal
         if state.gap is not None:
             low = max(state.gap[0], state.gap[1] - budget_bytes)
-            found: Known = {}
             for chunk in jsonl.read_back(self._file, low, state.gap[1], GAP_BLOCK_BYTES):
-                lines = Lines(chunk)
-                block = {fact: place for fact, place in self._known.items() if place[0] >= chunk.start}
-                last_facts(lines, block, self._name, self._file)
-                if "updated_ms" not in self._known:
-                    last_activity(lines, block)
-                found = _combined(found, block)
-                self._known = _combined(self._known, found)
-            if self._seen is not None:
-                self._seen = _combined(self._seen, self._known)
+                self._look_into(chunk)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +170,9 @@ class Reader:
             self._seal or jsonl.seal(self._file, self._end),
             self._head_end,
             self._gap,
-            None if self._head_end is None else {f: at for f, (at, _) in self._known.items() if f in LAST and at >= 0},
+            None
+            if self._head_end is None
+            else {f: at for f, (at, _) in self._known.items() if f in PLACED and at >= 0},
             None if facts == committed else committed,
         )
         gap_bytes = 0 if self._gap is None else self._gap[1] - self._gap[0]
@@ -232,9 +253,8 @@ def _store(known: Known) -> dict[str, Any]:
 
 
 def _load(facts: dict[str, Any], places: dict[str, int] | None, unplaced: int = BEFORE_ALL) -> Known:
-    if places is None:
-        return {fact: (unplaced if fact in LAST else BEFORE_ALL, value) for fact, value in facts.items()}
-    return {fact: (places.get(fact, BEFORE_ALL), value) for fact, value in facts.items()}
+    places = places or {}
+    return {fact: (places.get(fact, unplaced if fact in LAST else BEFORE_ALL), facts[fact]) for fact in facts}
 
 
 def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: Previous | None) -> Reading:
