@@ -7,12 +7,15 @@ import pty
 import select
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
 
 CODEX_ID = "019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63"
 PATIENCE_S = 30.0
+LOG_IN = "import os, sys; os.login_tty(int(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
+"""An interrupt needs a controlling terminal."""
 
 
 class Terminal:
@@ -21,12 +24,8 @@ class Terminal:
     def __init__(self, argv, env, cwd) -> None:
         self.screen = ""
         self._master, slave = pty.openpty()
-        self._process = subprocess.Popen(
-            argv,
-            env=env,
-            cwd=cwd,
-            preexec_fn=lambda: os.login_tty(slave),  # noqa: PLW1509 - an interrupt needs a controlling terminal
-        )
+        argv = [sys.executable, "-c", LOG_IN, str(slave), *argv]
+        self._process = subprocess.Popen(argv, env=env, cwd=cwd, pass_fds=(slave,))
         os.close(slave)
 
     def read_until(self, text):
