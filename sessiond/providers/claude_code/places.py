@@ -85,8 +85,6 @@ def _project_folders(root: str, walk: Walk) -> list[str]:
     for link in sorted(links):
         try:
             status = os.stat(link)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
         except OSError as error:
             walk.unreadable[link] = error.strerror or str(error)
             continue
