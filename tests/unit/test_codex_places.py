@@ -46,7 +46,7 @@ def test_secrets_and_foreign_files_are_never_opened(codex):
 def test_a_pipe_in_the_place_of_config_toml_is_not_waited_for(tmp_path):
     (tmp_path / "codex").mkdir()
     os.mkfifo(tmp_path / "codex" / "config.toml")
-    code = f"from sessiond.providers.codex import Codex; Codex([{str(tmp_path / 'codex')!r}])"
+    code = f"from sessiond.providers.codex import Codex; Codex([{str(tmp_path / 'codex')!r}]).roots()"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 

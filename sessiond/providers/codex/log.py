@@ -24,7 +24,7 @@ def dated(homes: Sequence[str], after: str | None, before: str | None) -> Iterat
     return iter(found)
 
 
-def _below(folder: str, dates: tuple[str, ...], after: str | None, before: str | None) -> Iterator[LogFile]:
+def _below(folder: str, above: tuple[str, ...], after: str | None, before: str | None) -> Iterator[LogFile]:
     """The rollouts below a folder; a date folder outside the wanted days is not entered."""
     try:
         with os.scandir(folder) as entries:
@@ -33,31 +33,31 @@ def _below(folder: str, dates: tuple[str, ...], after: str | None, before: str |
         return
     for entry in listed:
         if entry.is_dir(follow_symlinks=False):
-            inner = (*dates, entry.name)
+            inner = (*above, entry.name)
             if not _is_outside(inner, after, before):
                 yield from _below(entry.path, inner, after, before)
         elif places.is_rollout(entry.name) and entry.is_file(follow_symlinks=False):
-            day = _day(entry, dates)
+            day = _day(entry, above)
             if (after is None or day >= after) and (before is None or day < before):
                 yield LogFile("codex", entry.path, places.id_in_name(entry.name) or "", day)
 
 
-def _is_outside(dates: tuple[str, ...], after: str | None, before: str | None) -> bool:
+def _is_outside(folders: tuple[str, ...], after: str | None, before: str | None) -> bool:
     """Whether a folder `YYYY`, `YYYY/MM` or `YYYY/MM/DD` holds no wanted day."""
-    widths = (4, 2, 2)
-    if len(dates) > 3 or not all(
-        part.isdecimal() and len(part) == width for part, width in zip(dates, widths, strict=False)
-    ):
+    if not _is_dated(folders):
         return False
-    prefix = "-".join(dates)
-    return (after is not None and prefix < after[: len(prefix)]) or (
-        before is not None and (prefix > before[: len(prefix)] or prefix >= before)
-    )
+    prefix = "-".join(folders)
+    return (after is not None and prefix < after[: len(prefix)]) or (before is not None and prefix >= before)
 
 
-def _day(entry: os.DirEntry[str], dates: tuple[str, ...]) -> str:
-    if len(dates) == 3 and not _is_outside(dates, None, None) and all(part.isdecimal() for part in dates):
-        return "-".join(dates)
+def _is_dated(folders: tuple[str, ...]) -> bool:
+    widths = (4, 2, 2)[: len(folders)]
+    return tuple(map(len, folders)) == widths and all(map(str.isdecimal, folders))
+
+
+def _day(entry: os.DirEntry[str], folders: tuple[str, ...]) -> str:
+    if len(folders) == 3 and _is_dated(folders):
+        return "-".join(folders)
     stamp = places.stamp_in_name(entry.name)
     if stamp is not None:
         return stamp[:10]
