@@ -105,15 +105,15 @@ CREATE VIRTUAL TABLE ids_fts USING fts5(
 -- Views for people.
 CREATE VIEW session_list AS
 SELECT app, id, title, cwd, branch,
-       strftime('%Y-%m-%dT%H:%M:%S', updated_ms / 1000, 'unixepoch') || printf('.%03dZ', updated_ms % 1000) AS updated,
-       strftime('%Y-%m-%dT%H:%M:%S', created_ms / 1000, 'unixepoch') || printf('.%03dZ', created_ms % 1000) AS created,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_ms / 1000.0, 'unixepoch') AS updated,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_ms / 1000.0, 'unixepoch') AS created,
        model, effort, bytes, repo, home, path, archived, interactive, resumable, gone_ms IS NOT NULL AS gone
 FROM sessions
-ORDER BY updated_ms DESC;
+ORDER BY updated_ms DESC, id;
 
 CREATE VIEW project_list AS
 SELECT coalesce(repo, cwd) AS project, count(*) AS sessions, sum(bytes) AS bytes,
-       strftime('%Y-%m-%dT%H:%M:%SZ', max(updated_ms) / 1000, 'unixepoch') AS updated,
+       strftime('%Y-%m-%dT%H:%M:%fZ', max(updated_ms) / 1000.0, 'unixepoch') AS updated,
        count(DISTINCT branch) AS branches
 FROM sessions
 WHERE gone_ms IS NULL AND coalesce(repo, cwd) IS NOT NULL
