@@ -234,6 +234,23 @@ def test_variables_of_the_installing_shell_reach_the_daemon(service):
     service.until("a session of that home", lambda: service.listed("tax"), 5)
 
 
+def test_a_home_that_is_mounted_while_the_service_runs_is_indexed(service):
+    late = f"{HOME}/late"
+    service.run("mkdir", late)
+    assert service.sessions("service", "install", env={"CLAUDE_CONFIG_DIR": late}).code == 0
+    service.mount(late)
+    path = f"{late}/projects/-home-u-code/00000000-0000-4000-8000-{11:012d}.jsonl"
+    service.write(path, service_record(11, "plug the disk in"))
+    service.systemctl("reload", "sessiond.service")
+    service.until("a session on the mounted disk", lambda: service.listed("plug"), 5)
+
+
+def test_without_a_runtime_folder_in_the_environment_the_manager_is_found_where_it_always_is(service):
+    program = f"{service.programs}/sessions"
+    done = service.run("env", "-u", "XDG_RUNTIME_DIR", program, "service", "restart")
+    assert done.code == 0, done
+
+
 def test_an_index_at_an_odd_place_works_and_purges(service):
     odd = f"{HOME}/50% \"of\" 'my' $HOME\\ \u00e4"
     done = service.sessions("service", "install", env={"SESSIOND_HOME": odd})

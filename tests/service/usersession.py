@@ -23,7 +23,7 @@ import time
 UID = 1000
 HOME = "/home/u"
 RUNTIME = f"/run/user/{UID}"
-NEEDED = ("systemctl", "unshare", "setpriv", "mount", "umount")
+NEEDED = ("systemctl", "nsenter", "unshare", "setpriv", "mount", "umount")
 SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
 
@@ -38,7 +38,12 @@ def why_not() -> str | None:
         ["unshare", "--mount", "--pid", "--cgroup", "--fork", "mount", "-t", "tmpfs", "tmpfs", "/run"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return None if probe.returncode == 0 else f"no namespaces here: {probe.stderr.strip()}"
+    if probe.returncode:
+        return f"no namespaces here: {probe.stderr.strip()}"
+    claimed = _claim_cgroups()
+    for folder in claimed:
+        _remove_cgroup(folder)
+    return None if claimed else "no cgroup hierarchy can be written here"
 
 
 class Done:
@@ -85,6 +90,15 @@ class UserSession:
         script = f'mkdir -p "$(dirname "$1")" && cat {redirection}"$1"'
         done = self.run("sh", "-c", script, "sh", path, text=text)
         assert done.code == 0, done
+
+    def mount(self, folder: str) -> None:
+        """Mount an empty file system of the user's there, as only root can."""
+        ours = self._process.pid
+        with open(f"/proc/{ours}/task/{ours}/children") as children:
+            inner = children.read().split()[0]
+        options = f"uid={UID},gid={UID}"
+        command = ["nsenter", "--mount", "--target", inner, "mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]
+        subprocess.run(command, check=True, capture_output=True)
 
     def until(self, what: str, holds, within_s: float):
         """The first true value of `holds()`; fails, naming `what`, when there is none in time."""
@@ -148,7 +162,6 @@ def _mount(*arguments: str, check: bool = True) -> None:
 
 def inside(reveal: str, *, namespaces: bool) -> None:
     """Lay the session's file system out, then become its user. Process 1 of the namespaces, still root."""
-    _mount("--make-rprivate", "/")
     for mounted, kind, options in _mounted_cgroups():
         subprocess.run(["umount", "--lazy", mounted], check=False, capture_output=True)
         if kind == "cgroup2":
@@ -158,6 +171,7 @@ def inside(reveal: str, *, namespaces: bool) -> None:
     for folder in ("/run", "/home"):
         _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
     _reveal(reveal)
+    _mount("--make-rshared", "/")  # as on a booted system; `unshare` has cut the ties to the outside
     for folder in (HOME, RUNTIME):
         os.makedirs(folder)
         os.chown(folder, UID, UID)
