@@ -382,9 +382,10 @@ class Daemon:
         return period_s * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
 
     def _look_at_marked(self, scanner: Scanner) -> None:
-        due = self._dirty.take(time.monotonic())
-        outcome = scanner.changed(due)
+        began = time.monotonic()
+        outcome = scanner.changed(self._dirty.take(began))
         now = time.monotonic()
+        self._dirty.spent(now - began)
         self._after_writing(scanner, now)
         if outcome.walk.directories:
             self._new_folders.update(outcome.walk.directories)

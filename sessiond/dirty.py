@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 BUSY_S = 0.1
 """A file that keeps changing is read at most this often,"""
-BUSY_MAX_S = 1.0
+BUSY_MAX_S = 0.8
 """and in the end this often,"""
+BUSY_SHARE = 10
+"""Looking at busy paths takes at most about one part in so many of the time."""
 LONG_S = 5.0
 """once it has kept changing for this long: from then on each reading doubles the pause."""
 DATABASE_S = 2.0
@@ -32,6 +34,7 @@ class DirtySet:
         self._least_pause_s = least_pause_s
         self._due: dict[str, float] = {}
         self._paces: dict[str, _Pace] = {}
+        self._crowd_s = 0.0
 
     def __len__(self) -> int:
         return len(self._due)
@@ -41,7 +44,7 @@ class DirtySet:
         if path in self._due:
             return
         pace = self._paces.get(path)
-        self._due[path] = now_s if pace is None else max(now_s, pace.taken_s + pace.pause_s)
+        self._due[path] = now_s if pace is None else max(now_s, pace.taken_s + max(pace.pause_s, self._crowd_s))
 
     def next_due_s(self) -> float | None:
         """When something will be due; None when nothing is marked."""
@@ -55,6 +58,10 @@ class DirtySet:
             self._paces[path] = self._next_pace(path, now_s)
         self._forget_quiet(now_s)
         return due
+
+    def spent(self, seconds: float) -> None:
+        """So long it took to look at what was taken last: the more files are busy, the longer each has to wait."""
+        self._crowd_s = min(BUSY_MAX_S, BUSY_SHARE * seconds)
 
     def _next_pace(self, path: str, now_s: float) -> _Pace:
         pace = self._paces.get(path)

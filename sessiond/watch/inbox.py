@@ -16,7 +16,9 @@ class Inbox:
         self._lock = threading.Lock()
         self._paths: dict[str, None] = {}
         self._alarms: dict[str, None] = {}
-        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
         self._poll = select.poll()
         self._poll.register(self._reader, select.POLLIN)
 
@@ -62,11 +64,3 @@ class Inbox:
     def close(self) -> None:
         os.close(self._reader)
         os.close(self._writer)
-
-
-def _pipe() -> tuple[int, int]:
-    """A pipe whose ends never block, for systems without pipe2."""
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    return reader, writer

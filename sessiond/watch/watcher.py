@@ -12,36 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchdog.events import (
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
-from watchdog.observers import Observer
+from watchdog.events import FileModifiedEvent, FileSystemEvent, FileSystemEventHandler
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from sessiond.providers.base import Root
 from sessiond.watch import coverage
+from sessiond.watch.direct import EVENTS, DirectObserver
 from sessiond.watch.inbox import Inbox
 
 log = logging.getLogger(__name__)
 
-EVENTS: list[type[FileSystemEvent]] = [
-    FileCreatedEvent,
-    FileModifiedEvent,
-    FileDeletedEvent,
-    FileMovedEvent,
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-]
-"""No open and close events: our own reading would raise them. No DirModifiedEvent: it brings close events with it."""
 LINKS_MAX = 64
 """So many symlinked folders are watched; each is a thread. More of them are left to the rescans."""
 RETRY_S = 60.0
@@ -139,7 +119,7 @@ class _OverflowHook(logging.Handler):
 class Watcher:
     """All watches of the daemon. Every method is called by the working loop."""
 
-    def __init__(self, inbox: Inbox, observer: Callable[[], BaseObserver] = Observer) -> None:
+    def __init__(self, inbox: Inbox, observer: Callable[[], BaseObserver] = DirectObserver) -> None:
         self._inbox = inbox
         self._new_observer = observer
         self._observer: BaseObserver | None = None
@@ -243,6 +223,8 @@ class Watcher:
         if self._observer is None:
             return None, "the system gives no watches now"
         real = os.path.realpath(path)
+        if isinstance(self._observer, DirectObserver):
+            self._observer.handlers[real] = handler
         try:
             return self._observer.schedule(handler, real, recursive=recursive, event_filter=EVENTS), None
         except OSError as error:
