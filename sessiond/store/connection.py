@@ -1,4 +1,4 @@
-"""Opening the index: to write (create, check, rebuild) and to read; and the border where driver errors become ours."""
+"""Opening the index to write: create, check, rebuild; and the border where driver errors become ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sessiond import paths
-from sessiond.errors import ConfigurationError, IndexUnavailableError, NoIndexError, SchemaError
+from sessiond.errors import ConfigurationError, IndexUnavailableError, SchemaError
 from sessiond.model import Session
 from sessiond.store.sessions import COLUMNS, put, real_path
 
@@ -262,23 +262,6 @@ def _set_aside(path: str) -> None:
     for suffix in ("-wal", "-shm", "-journal"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path + suffix)
-
-
-def open_reader(folder: str) -> sqlite3.Connection:
-    """The index in `folder`, read only; raises NoIndexError or SchemaError."""
-    path = paths.index_file(folder)
-    if not os.path.exists(path):
-        raise NoIndexError(f"no index at {path}; run: sessiond --once")
-    with translated(path):
-        connection = sqlite3.connect(
-            f"file:{_uri(path)}?mode=ro", uri=True, timeout=BUSY_MS / 1000, isolation_level=None
-        )
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version != SCHEMA_VERSION:
-            connection.close()
-            what = "a newer" if version > SCHEMA_VERSION else "an older"
-            raise SchemaError(f"{path} was made by {what} sessiond (schema {version}); run: sessiond --once")
-    return connection
 
 
 def _uri(path: str) -> str:

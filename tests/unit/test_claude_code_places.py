@@ -10,7 +10,7 @@ from sessiond.config import Config, Homes
 from sessiond.model import Walk
 from sessiond.providers.claude_code import ClaudeCode
 from sessiond.scan import refresh
-from sessiond.store.connection import open_reader
+from sessiond.store.reader import Reader
 
 ID = "c5e1a7b2-9d40-4f3e-8b16-2a7c0e9d4f58"
 OTHER = "0b7d5f3c-61e8-4a02-9c77-e4d1b2a90f16"
@@ -43,15 +43,11 @@ def index(tmp_path, *homes):
     """Scan the homes into an index of the test's own; its rows."""
     state = str(tmp_path / "state")
     assert refresh(state, Homes(tuple(map(str, homes)), (), ()), Config(), wait_s=5)
-    connection = open_reader(state)
-    try:
-        columns = "id, home, path, cwd, title, gone_ms, resumable"
+    columns = "id, home, path, cwd, title, gone_ms, resumable"
+    with Reader(state) as reader:
         return [
-            dict(zip(columns.split(", "), row, strict=True))
-            for row in connection.execute(f"SELECT {columns} FROM sessions")
+            dict(zip(columns.split(", "), row, strict=True)) for row in reader.rows(f"SELECT {columns} FROM sessions")
         ]
-    finally:
-        connection.close()
 
 
 # -- what is looked at -------------------------------------------------------------------------------------------------
