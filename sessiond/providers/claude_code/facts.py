@@ -284,8 +284,12 @@ def _stamps(data: bytes) -> list[tuple[bytes, int]]:
     found = []
     hit = data.rfind(_TIMESTAMP)
     while hit >= 0:
-        start = data.find(b'"', hit + len(_TIMESTAMP), hit + len(_TIMESTAMP) + 4) + 1
+        start = hit + len(_TIMESTAMP) + 2
+        end = start + len("2026-01-31T10:00:00.000Z")
+        if data[start - 2 : start] != b':"' or data[end : end + 1] != b'"':
+            start = data.find(b'"', start - 2, start + 2) + 1
+            end = data.find(b'"', start, start + STAMP_BYTES)
         if start:
-            found.append((data[start : data.find(b'"', start, start + STAMP_BYTES)], hit))
+            found.append((data[start:end], hit))
         hit = data.rfind(_TIMESTAMP, 0, hit)
     return found

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.jsonl import CUT, Chunk, blocks_at_end, records
+from sessiond.jsonl import CUT, KEEP_LAST_BYTES, Chunk, blocks_at_end, records
 
 Record = dict[str, Any]
 ENVELOPE = b'{"parentUuid"'
 """How Claude Code begins every record with an envelope; others are merely searched in vain."""
+NOTE = b'{"type":'
+"""How it begins records without one."""
 GLUED_BYTES = 512
 Found = tuple[int, Record]
 """(offset of the line in the file, record)"""
@@ -32,18 +34,21 @@ class Lines:
     def first(self, *keys: bytes) -> Iterator[Found]:
         """Records on lines that hold one of the keys, first to last."""
         data = self.data
-        places = [data.find(key) for key in keys]
-        while True:
-            hits = [place for place in places if place >= 0]
-            if not hits:
-                return
-            hit = min(hits)
+        hit = self._first_hit(keys, 0)
+        while hit < len(data):
             start, end = self._bounds(hit)
             for record in self.at(start, end):
                 yield self.chunk.offset(start), record
-            places = [
-                data.find(key, end) if 0 <= place < end else place for key, place in zip(keys, places, strict=True)
-            ]
+            hit = self._first_hit(keys, end)
+
+    def _first_hit(self, keys: tuple[bytes, ...], start: int) -> int:
+        """Where the first of some keys occurs; the end of the data if nowhere."""
+        nearest = len(self.data)
+        for key in keys:
+            hit = self.data.find(key, start, nearest)
+            if hit >= 0:
+                nearest = hit
+        return nearest
 
     def last(self, key: bytes) -> Iterator[Found]:
         """Records on lines that hold the key, last to first."""
@@ -57,7 +62,7 @@ class Lines:
     def last_note(self, key: bytes) -> Iterator[Found]:
         """Like `last`, for records without an envelope: lines that surely hold nothing else are not searched.
 
-        A line surely holds one enveloped record only when it begins like one and no object begins near its end, as it
+        A line surely holds one enveloped record only when it begins like one and no other begins near its end, as it
         would if a record was cut short and the next one glued to it.
         """
         if self._notes is None:
@@ -76,7 +81,7 @@ class Lines:
             end = data.find(b"\n", start)
             if end < 0:
                 end = len(data)
-            if not data.startswith(ENVELOPE, start) or data.find(b'{"', max(start + 1, end - GLUED_BYTES), end) >= 0:
+            if not data.startswith(ENVELOPE, start) or data.find(NOTE, max(start + 1, end - GLUED_BYTES), end) >= 0:
                 notes.append((start, end))
             start = end + 1
         self._note_data = b"\n".join([data[start:end] for start, end in notes])
@@ -120,7 +125,7 @@ class Lines:
         if found is None:
             line = self.data[start:end]
             found = self._parsed[start] = records(line)
-            if found and end - start > len(CUT) and CUT in line:
+            if found and end - start >= KEEP_LAST_BYTES and CUT in line:
                 _complete(found[0], line)
         return found
 

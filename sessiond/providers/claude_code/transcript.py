@@ -36,8 +36,8 @@ class State(NamedTuple):
     """The facts without those of a last line that has no newline yet, when that makes a difference."""
 
     def encode(self) -> bytes:
-        pairs = {key: value for key, value in self._asdict().items() if value is not None}
-        return json.dumps(pairs, separators=(",", ":")).encode()
+        pairs = {key: value for key, value in zip(self._fields, self, strict=True) if value is not None}
+        return json.dumps(pairs).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> State | None:
