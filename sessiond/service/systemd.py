@@ -193,11 +193,12 @@ class Systemd:
         if code in _SANDBOX_REFUSED:
             self._put(file, self._text(job, sandbox=False))
             code = self._launch()
+        self._require_success(code)
+        if not self._has_own_mounts():
             said.append(
                 "this system allows users no namespaces: the service runs without a read-only view of your files and"
                 " without its own network; the other limits hold"
             )
-        self._require_success(code)
         return [*said, f"running, and started at every login: {self._status()}", f"index: {job.state}"]
 
     def _put(self, file: str, text: str) -> list[str]:
@@ -212,6 +213,13 @@ class Systemd:
         if self._control(verb, UNIT, check=False).returncode == 0 and self.state().running:
             return None
         return self._property("ExecMainStatus")
+
+    def _has_own_mounts(self) -> bool:
+        """Whether the sandbox is in force, which a manager that cannot set it up may also leave out without a word."""
+        try:
+            return os.readlink(f"/proc/{self._property('MainPID')}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+        except OSError:  # another user's process, so far away from us that we cannot tell
+            return True
 
     def _require_success(self, code: str | None) -> None:
         if code is not None:

@@ -41,7 +41,7 @@ def test_install_says_what_it_wrote_and_how_it_goes(machine):
     machine.sessions("service", "remove")
     done = machine.sessions("service", "install")
     assert (done.code, done.err) == (0, "")
-    wrote, running, index = done.out.splitlines()
+    wrote, running, index = done.out.splitlines()  # and no word of a sandbox that is not in force
     assert (wrote, index) == (f"wrote {UNIT_FILE}", f"index: {STATE}")
     assert running.startswith("running, and started at every login: ")
 
@@ -393,6 +393,17 @@ def test_without_an_installed_service_the_verbs_name_install(machine, verb):
     done = machine.sessions("service", verb)
     assert done.code == 10
     assert "sessions service install" in done.err
+
+
+def test_a_sandbox_that_systemd_silently_leaves_out_is_told(service):
+    """Mount options without `PrivateUsers=` are what a user manager leaves out without a word."""
+    service.sessions("service", "remove")
+    service.write(
+        DROP_IN, "[Service]\nPrivateUsers=no\nPrivateNetwork=no\nPrivateDevices=no\nCapabilityBoundingSet=~\n"
+    )
+    done = service.sessions("service", "install")
+    assert done.code == 0, done
+    assert "this system allows users no namespaces" in done.out
 
 
 def test_where_user_namespaces_are_refused_it_runs_without_mount_options_and_says_so(installation):
