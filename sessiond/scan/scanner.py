@@ -23,7 +23,7 @@ SECOND_LOOK_MS = 2000
 """How long a session must have been without a file before its row is marked gone."""
 GAP_FILE_BYTES = 64 << 20
 """How much of one file's middle the gap pass looks at."""
-BATCH_SOURCES = 400
+BATCH_SOURCES = 2000
 BATCH_S = 0.5
 _NO_FINGERPRINT = Fingerprint(0, 0, 0, 0, 0)
 
