@@ -32,8 +32,8 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
         limit = TERMINAL_ROWS
     most = int(limit) if isinstance(limit, int) and limit > 0 else None
     columns = query.JSON if values.get("json") else query.TABLE if as_table else query.LINE
-    search = Search(reader, filters)
-    rows = search.find(columns, order=order, limit=None if most is None else most + 1)
+    search = Search(reader, filters, order=order, limit=None if most is None else most + 1)
+    rows = search.find(columns)
     truncated = most is not None and len(rows) > most
     rows = rows[:most]
     if values.get("json"):

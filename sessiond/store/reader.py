@@ -64,7 +64,7 @@ class Reader:
 
     def find(self, filters: Filters, columns: str, *, order: str = "updated", limit: int | None = None) -> list[Row]:
         """The sessions asked for, in order; `columns` is SQL over `sessions s`."""
-        return Search(self, filters).find(columns, order=order, limit=limit)
+        return Search(self, filters, order=order, limit=limit).find(columns)
 
     # -- single sessions -----------------------------------------------------------------------------------------------
 

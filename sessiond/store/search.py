@@ -29,9 +29,12 @@ Row = tuple[object, ...]
 class Search:
     """One question, with what is known of its cost."""
 
-    def __init__(self, reader: Reader, filters: Filters) -> None:
+    def __init__(self, reader: Reader, filters: Filters, *, order: str = "updated", limit: int | None = None) -> None:
+        """The first `limit` answers in order are asked for; None means all."""
         self._reader = reader
         self._filters = filters
+        self._order = order
+        self._limit = limit
         self._words = [w for w in filters.words if query.matters(w)]
         self._conditions = query.conditions(filters)
         phrases = query.text_phrases(filters)
@@ -40,16 +43,26 @@ class Search:
         )
         self._elsewhere: list[Condition] = []
         self._not_in_ids: set[str] = set()
-        self._named = 0 if self._texts is None else self._count_candidates(self._texts)
-        self._are_few = self._texts is not None and self._named <= FEW
+        self._are_few = self._texts is not None and self._count_candidates(self._texts, self._few()) <= self._few()
         self._holds = [query.holds(w, ids=w not in self._not_in_ids) for w in self._words]
 
-    def _count_candidates(self, texts: Condition) -> int:
-        """How many rows the indexes name, as far as that matters; selects that name none are forgotten."""
-        total = self._count(texts, FEW)
+    def _few(self) -> int:
+        """So many candidates are looked at one by one.
+
+        More are not when a walk, newest first, is likely to meet `limit` answers sooner: evenly spread ones it meets
+        after `limit * all sessions / candidates` rows.
+        """
+        if not self._limit or self._order != "updated":
+            return FEW
+        ((total,),) = self._reader.rows("SELECT count(*) FROM sessions")
+        return min(FEW, int((self._limit * int(str(total))) ** 0.5))
+
+    def _count_candidates(self, texts: Condition, most: int) -> int:
+        """How many rows the indexes name, counted up to `most` + 1 each; selects that name none are forgotten."""
+        total = self._count(texts, most)
         for word in query.indexed_words(self._filters):
             for select in query.in_apps(word) + query.in_ids(word):
-                count = self._count(select, FEW)
+                count = self._count(select, most)
                 if count:
                     self._elsewhere.append(select)
                     total += count
@@ -57,28 +70,21 @@ class Search:
                     self._not_in_ids.add(word)
         return total
 
-    def find(self, columns: str, *, order: str = "updated", limit: int | None = None) -> list[Row]:
-        """The first `limit` answers in order; `columns` is SQL over `sessions s`."""
-        if self._texts is not None and self._are_few and self._is_rare(order, limit):
-            return self._among(self._indexed(self._texts), columns, order, limit)
+    def find(self, columns: str) -> list[Row]:
+        """The answers; `columns` is SQL over `sessions s`."""
+        if self._texts is not None and self._are_few:
+            return self._among(self._indexed(self._texts), columns)
         if self._filters.is_default_list and self._is_short(query.LISTED):
-            return self._walk(columns, order, limit)
-        if order == "updated" and limit:
-            found = self._newest(columns, limit)
+            return self._walk(columns)
+        if self._order == "updated" and self._limit:
+            found = self._newest(columns, self._limit)
             if found is not None:
                 return found
         if self._texts is not None:
-            return self._among(self._indexed(self._texts), columns, order, limit)
+            return self._among(self._indexed(self._texts), columns)
         if self._words:
-            return self._among(self._scanned(), columns, order, limit)
-        return self._walk(columns, order, limit)
-
-    def _is_rare(self, order: str, limit: int | None) -> bool:
-        """Whether a walk, newest first, is likely to meet `limit` answers only after more rows than are named."""
-        if not limit or order != "updated":
-            return True
-        ((total,),) = self._reader.rows("SELECT count(*) FROM sessions")
-        return isinstance(total, int) and self._named**2 <= limit * total
+            return self._among(self._scanned(), columns)
+        return self._walk(columns)
 
     def hidden(self, *, truncated: bool) -> int | None:
         """How many more answers there are without the conditions of the default list, counted up to COUNT_LIMIT + 1.
@@ -125,11 +131,9 @@ class Search:
         word = max(self._words, key=len)
         return _union(query.anywhere(word)), [h for w, h in zip(self._words, self._holds, strict=True) if w != word]
 
-    def _among(
-        self, candidates: tuple[Condition, list[Condition]], columns: str, order: str, limit: int | None
-    ) -> list[Row]:
+    def _among(self, candidates: tuple[Condition, list[Condition]], columns: str) -> list[Row]:
         source, left = candidates
-        return self._select(columns, _joined(source, texts=bool(left)), [*self._conditions, *left], order, limit)
+        return self._select(columns, _joined(source, texts=bool(left)), [*self._conditions, *left])
 
     def _count_among(self, candidates: tuple[Condition, list[Condition]], outside: list[Condition]) -> int:
         source, left = candidates
@@ -148,7 +152,7 @@ class Search:
         since = [Condition("s.updated_ms >= ?", *boundary[0])] if boundary and boundary[0][0] is not None else []
         where = [*bounds, *self._conditions, *since, *self._holds]
         table = Condition(f"sessions s INDEXED BY {index}" + self._join())
-        found = self._select(columns, table, where, "updated", limit)
+        found = self._select(columns, table, where)
         return found if len(found) == limit or not boundary else None
 
     def _index(self) -> tuple[str, list[Condition]]:
@@ -163,10 +167,10 @@ class Search:
             return "sessions_hidden", [Condition(HIDDEN), *bounds]
         return "sessions_by_update", bounds
 
-    def _walk(self, columns: str, order: str, limit: int | None) -> list[Row]:
+    def _walk(self, columns: str) -> list[Row]:
         index, bounds = self._index()
         table = Condition(f"sessions s INDEXED BY {index}" + self._join())
-        return self._select(columns, table, [*bounds, *self._conditions, *self._holds], order, limit)
+        return self._select(columns, table, [*bounds, *self._conditions, *self._holds])
 
     def _join(self) -> str:
         return " CROSS JOIN search_text t ON t.session_no = s.session_no" if self._words else ""
@@ -176,12 +180,11 @@ class Search:
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
-    def _select(
-        self, columns: str, source: Condition, where: list[Condition], order: str, limit: int | None
-    ) -> list[Row]:
+    def _select(self, columns: str, source: Condition, where: list[Condition]) -> list[Row]:
         return self._reader.rows(
-            f"SELECT {columns} FROM {source.sql} WHERE {_and(where)} ORDER BY {query.ORDERS[order]} LIMIT ?",  # noqa: S608
-            (*source.parameters, *_parameters(where), -1 if limit is None else limit),
+            f"SELECT {columns} FROM {source.sql} WHERE {_and(where)}"  # noqa: S608
+            f" ORDER BY {query.ORDERS[self._order]} LIMIT ?",
+            (*source.parameters, *_parameters(where), -1 if self._limit is None else self._limit),
         )
 
     def _count_joined(self, source: Condition, outside: list[Condition]) -> int:

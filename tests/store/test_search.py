@@ -133,8 +133,8 @@ def test_any_question_finds_what_looking_at_every_row_finds_newest_first(data):
                 if everything or (r.interactive and r.resumable and not r.archived and r.gone_ms is None)
             ]
             expected = [(r.app, r.id) for r in newest_first(listed) if holds(r, words)]
-            asked = Search(reader, Filters(words=split(words), all=everything))
-            answer = asked.find(KEY, limit=limit)
+            asked = Search(reader, Filters(words=split(words), all=everything), limit=limit)
+            answer = asked.find(KEY)
             assert [i for _, i in answer] == [i for _, i in expected[:limit]], words
             hidden = asked.hidden(truncated=False)
             assert hidden == sum(holds(r, words) for r in rows) - len(expected), words
