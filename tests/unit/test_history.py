@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -77,9 +76,11 @@ def test_listing_opens_no_file_and_enters_no_unwanted_date(codex, monkeypatch):
     entered = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda folder: entered.append(str(folder)) or scandir(folder))
-    monkeypatch.setattr(io, "open", None)
-    monkeypatch.setattr(os, "open", None)
+    opened = []
+    open_file = os.open
+    monkeypatch.setattr(os, "open", lambda path, *more: opened.append(os.path.basename(path)) or open_file(path, *more))
     assert ids(codex, after="2026-09-01") == [C, B]
+    assert [name for name in opened if name != "config.toml"] == []
     assert not [folder for folder in entered if folder.endswith(("08", "31"))]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -11,6 +10,7 @@ from sessiond.jsonl import parse
 from sessiond.providers.base import one_line, plain, time_ms
 from sessiond.providers.codex import prompts
 from sessiond.providers.codex.header import branch_of, thread_id
+from sessiond.providers.codex.settings import SETTINGS, SETTINGS_KEYS, newest_settings
 
 Facts = dict[str, Any]
 
@@ -26,17 +26,13 @@ WAS_GAP = 16
 
 SETTINGS_TAIL_BYTES = 1 << 20
 """How far back the settings of the last turn are looked for when the end of the file does not hold them."""
-SETTING_CHARS = 2000
 _TIMED_LINES = 64
 """How many broken lines at the end may hide the last record's time."""
-_SETTINGS_LINES = 64
 _PROMPT_LINES = 400
 """How many lines may look like a prompt and be none."""
 
 _PROMPT_KEYS = (b'"user_message"', b'"UserMessage"', b'"thread_goal_updated"')
-_SETTINGS_KEYS = (b'"turn_context"', b'"thread_settings_applied"')
 _TALK_KEYS = (b'"assistant"', b'"agent_message"', b'"function_call"')
-_SETTINGS = ("model", "effort", "approval", "sandbox", "cwd")
 
 
 class Fold:
@@ -51,6 +47,8 @@ class Fold:
         """Lines that follow without a gap on all that was seen."""
         if not data:
             return
+        if "generation" in self.facts and "cwd" not in self.facts:
+            self._folder(data)
         self._prompt(data)
         self._latest(data)
 
@@ -68,7 +66,7 @@ class Fold:
         known = dict(self.facts)
         self._prompt(data)
         self._latest(data)
-        keep = ["updated_ms", "branch", *(_SETTINGS if self.flags & TAIL_SETTINGS else ())]
+        keep = ["updated_ms", "branch", *(SETTINGS if self.flags & TAIL_SETTINGS else ())]
         if self.flags & TAIL_NAME:
             keep.append("name")
         for key in keep:
@@ -79,9 +77,17 @@ class Fold:
         """Whether a tail tells when the last record was written and, within reason, the last turn's settings."""
         if _last_time(tail) is None:
             return False
-        return len(tail) >= SETTINGS_TAIL_BYTES or any(key in tail for key in _SETTINGS_KEYS)
+        return len(tail) >= SETTINGS_TAIL_BYTES or any(key in tail for key in SETTINGS_KEYS)
 
     # -- first facts -------------------------------------------------------------------------------------------------
+
+    def _folder(self, data: bytes) -> None:
+        """Files before the envelope tell their folder in what the model is told of its surroundings."""
+        for line in lines_with(data, (b"<environment_context>",)):
+            folder = plain(prompts.folder_in(parse(line) or {}))
+            if folder is not None:
+                self.facts["cwd"] = folder
+                return
 
     def _prompt(self, data: bytes) -> None:
         facts = self.facts
@@ -114,14 +120,11 @@ class Fold:
 
     def _prompt_of_messages(self, data: bytes) -> None:
         facts = self.facts
-        before_the_envelope = "generation" in facts
         for line in islice(lines_with(data, (b'"user"',)), _PROMPT_LINES):
             record = parse(line)
             item = record.get("payload") if record and record.get("type") == "response_item" else record
             if not isinstance(item, dict):
                 continue
-            if before_the_envelope and "cwd" not in facts:
-                _put(facts, "cwd", plain(prompts.folder_in(item)))
             prompt = prompts.of_message(item)
             if prompt is None:
                 continue
@@ -148,7 +151,7 @@ class Fold:
             self._git(data)
         if b'"thread_name_updated"' in data:
             self._name(data)
-        settings = _settings(data)
+        settings = newest_settings(data)
         for key, value in settings.items():
             _put(self.facts, key, value)
         return bool(settings)
@@ -166,68 +169,6 @@ class Fold:
             payload = (parse(line) or {}).get("payload")
             if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
                 _put(self.facts, "name", one_line(payload.get("thread_name")))
-
-
-def _settings(data: bytes) -> Facts:
-    """The last value of each setting that the lines state; None where they state that there is none."""
-    found: Facts = {}
-    keys = [key for key in _SETTINGS_KEYS if key in data]
-    wanted = (*_SETTINGS, "provider") if _SETTINGS_KEYS[1] in keys else _SETTINGS
-    end = len(data)
-    for _ in range(_SETTINGS_LINES):
-        at = max((data.rfind(key, 0, end) for key in keys), default=-1)
-        if at < 0 or all(key in found for key in wanted):
-            break
-        start = data.rfind(b"\n", 0, at) + 1
-        stop = data.find(b"\n", at)
-        end = start
-        for key, value in _stated(parse(data[start : stop if stop >= 0 else len(data)])).items():
-            found.setdefault(key, value)
-    return found
-
-
-def _stated(record: dict[str, Any] | None) -> Facts:
-    """The settings in a `turn_context`, or in the event of August 2026 that carries the same."""
-    payload = record.get("payload") if record else None
-    if record is None or not isinstance(payload, dict):
-        return {}
-    if record.get("type") == "turn_context":
-        profile = payload.get("permission_profile")
-        stated: Facts = {
-            "model": plain(payload.get("model")),
-            "approval": recorded(payload.get("approval_policy")),
-            "sandbox": recorded(payload.get("sandbox_policy") if profile is None else profile),
-            "cwd": plain(payload.get("cwd")),
-        }
-        always: Facts = {"effort": plain(payload.get("effort"))}
-    elif record.get("type") == "event_msg" and payload.get("type") == "thread_settings_applied":
-        settings = payload.get("thread_settings")
-        if not isinstance(settings, dict):
-            return {}
-        stated = {
-            "model": plain(settings.get("model")),
-            "provider": plain(settings.get("model_provider_id")),
-            "approval": recorded(settings.get("approval_policy")),
-            "sandbox": recorded(settings.get("permission_profile")),
-            "cwd": plain(settings.get("cwd")),
-        }
-        always = {"effort": plain(settings["reasoning_effort"])} if "reasoning_effort" in settings else {}
-    else:
-        return {}
-    return {key: value for key, value in stated.items() if value is not None} | always
-
-
-def recorded(value: object) -> str | None:
-    """An approval or sandbox setting as it was recorded: a word, or an object as compact JSON.
-
-    An object that is too large to keep is reduced to its type, which no reader takes for more than it says.
-    """
-    if isinstance(value, dict):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        if len(text) > SETTING_CHARS:
-            text = json.dumps({"type": str(value.get("type"))[:40]}, separators=(",", ":"))
-        return plain(text)
-    return plain(value[:SETTING_CHARS]) if isinstance(value, str) else None
 
 
 def _last_time(data: bytes) -> int | None:

@@ -57,7 +57,7 @@ def merge(observations: Sequence[Observation]) -> Session | Excluded:
         approval=first.get("approval") or second.get("approval"),
         sandbox=first.get("sandbox") or second.get("sandbox"),
         version=facts.get("version") or columns.get("version"),
-        origin=facts.get("origin"),
+        origin=facts.get("origin") or columns.get("origin"),
         created_ms=facts.get("created_ms") or columns.get("created_ms") or _named_ms(file),
         updated_ms=_updated_ms(files, columns),
         bytes=None if file is None else file.fingerprint.size,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from sessiond import paths
@@ -46,15 +45,14 @@ class Codex:
             for home in self.homes
             for tree in (SESSIONS, ARCHIVED)
         ]
-        self._sqlite_homes = tuple(sqlite_homes)
+        self._flat = self._database_folders(sqlite_homes)
 
     @classmethod
     def over(cls, homes: Homes) -> Self:
         state = paths.state_dir(os.environ)
         return cls(homes.codex, homes.codex_sqlite, os.path.join(state, "copies") if os.path.isdir(state) else None)
 
-    @cached_property
-    def _flat(self) -> dict[str, str]:
+    def _database_folders(self, named: Sequence[str]) -> dict[str, str]:
         """Folder that can hold a state database -> the home it is counted to."""
         found: dict[str, str] = {}
         for home in self.homes:
@@ -62,7 +60,7 @@ class Codex:
             for folder in (home, os.path.join(home, "sqlite"), *((configured,) if configured else ())):
                 found.setdefault(folder, home)
         if self.homes:
-            for folder in self._sqlite_homes:
+            for folder in named:
                 found.setdefault(folder, self.homes[0])
         return found
 

@@ -14,19 +14,20 @@ Facts of a rollout, all optional (the vendor's formats are told in docs/formats/
 
 from __future__ import annotations
 
+import json
 import struct
 from typing import Any, NamedTuple
 
 from sessiond import jsonl
-from sessiond.jsonl import BinaryFile, Chunk
+from sessiond.jsonl import CUT, BinaryFile, Chunk
 from sessiond.model import Previous
 from sessiond.providers.codex.fold import TAIL_SETTINGS, WAS_GAP, Facts, Fold
 from sessiond.providers.codex.header import read_header
+from sessiond.providers.codex.settings import SETTINGS
 
 _STATE = struct.Struct("<BQQQQII")
 _BOM = b"\xef\xbb\xbf"
 _FROM_GAP = ("prompt", "name", "goal")
-_SETTINGS = ("model", "effort", "approval", "sandbox", "cwd")
 
 
 class State(NamedTuple):
@@ -77,7 +78,7 @@ def _is_same(file: BinaryFile, old: State) -> bool:
 
 def _from_scratch(file: BinaryFile, size: int, named_id: str | None) -> tuple[str | None, Facts, State]:
     head = jsonl.read_head(file, size)
-    data = head.data.removeprefix(_BOM)
+    data = _whole_lines(head).removeprefix(_BOM)
     first, _, rest = data.partition(b"\n")
     opening = read_header(first)
     thread_id = opening.id or named_id
@@ -89,13 +90,30 @@ def _from_scratch(file: BinaryFile, size: int, named_id: str | None) -> tuple[st
     return thread_id, fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
 
 
+def _whole_lines(chunk: Chunk) -> bytes:
+    """The lines of a chunk; a last one without a newline only when it is a whole record and not the half of one."""
+    if chunk.complete:
+        return chunk.data
+    before, newline, last = chunk.data.rpartition(b"\n")
+    return chunk.data if _is_record(last) else before + newline
+
+
+def _is_record(line: bytes) -> bool:
+    if CUT in line:
+        return line.endswith(b"}")
+    try:
+        return isinstance(json.loads(line.removeprefix(_BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _follow_up(fold: Fold, tail: Chunk, since: int) -> tuple[int, tuple[int, int]]:
     """Fold the last lines in; up to where the file is consumed, and the gap before them."""
     if tail.start <= since:
-        fold.prefix(tail.data)
+        fold.prefix(_whole_lines(tail))
         return tail.end, (0, 0)
     fold.flags |= WAS_GAP
-    fold.suffix(tail.data)
+    fold.suffix(_whole_lines(tail))
     return tail.end, (since, tail.start)
 
 
@@ -105,7 +123,7 @@ def _kept(facts: Facts, new: State, known: Facts, old: State) -> State:
         if key in known:
             facts.setdefault(key, known[key])
     if not new.flags & TAIL_SETTINGS:
-        facts.update({key: known[key] for key in _SETTINGS if key in known})
+        facts.update({key: known[key] for key in SETTINGS if key in known})
     return new._replace(flags=new.flags | old.flags, gap_from=old.gap_from, gap_to=old.gap_to)
 
 
@@ -118,7 +136,7 @@ def _continued(file: BinaryFile, size: int, thread_id: str, facts: Facts, old: S
         if new_gap[1]:
             gap = (old.gap_from if old.gap_bytes else new_gap[0], new_gap[1])
     else:
-        (fold.suffix if fold.flags & WAS_GAP else fold.prefix)(chunk.data)
+        (fold.suffix if fold.flags & WAS_GAP else fold.prefix)(_whole_lines(chunk))
         offset = chunk.end
     return fold.facts, State(fold.flags, size, offset, *gap, *jsonl.seal(file, offset))
 

@@ -1,10 +1,10 @@
 """Rows of a state database as facts: every column is optional, and text is cut before it leaves SQLite.
 
 Facts of a row, all optional: `path` (as recorded), `created_ms`, `updated_ms`, `source`, `hidden`, `provider`, `cwd`,
-`branch`, `version`, `model`, `effort`, `approval`, `sandbox`, `archived`; `prompt`; `preview` and `title` where they
-differ from the prompt; `titled` says whether the title is a name that a person chose (None: cannot be told from the
-row); `name` and `paginated` for threads with paginated history. `git_origin_url` can hold a credential and is never
-selected. Columns by migration: docs/formats/codex.md, the state database.
+`branch`, `version`, `origin`, `model`, `effort`, `approval`, `sandbox`, `archived`, `prompt`; `preview` and `title`
+where they differ from the prompt; `titled`: 1 when the title is a name that a person chose, 0 when the row cannot tell;
+`name` and `paginated` for threads with paginated history. `git_origin_url` can hold a credential and is never selected.
+Columns by migration: docs/formats/codex.md, the state database.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 from sessiond.model import Reading
 from sessiond.providers.base import one_line, plain
-from sessiond.providers.codex.fold import SETTING_CHARS
 from sessiond.providers.codex.header import hidden_by, read_source
 from sessiond.providers.codex.places import is_thread_id
+from sessiond.providers.codex.settings import SETTING_CHARS, sandbox_of_row
 from sessiond.providers.scratch import Scratch
 from sessiond.providers.snapshot import Connection, SnapshotError, Snapshots
 
@@ -40,6 +40,7 @@ _COLUMNS = {
     "approval_mode": SETTING_CHARS + 1,
     "git_branch": 1000,
     "cli_version": _WORD,
+    "originator": _WORD,
     "model": _WORD,
     "reasoning_effort": _WORD,
     "history_mode": _WORD,
@@ -94,10 +95,11 @@ def _facts(row: dict[str, Any]) -> dict[str, Any]:
         "cwd": plain(row.get("cwd")),
         "branch": plain(row.get("git_branch")),
         "version": plain(row.get("cli_version")),
+        "origin": plain(row.get("originator")),
         "model": plain(row.get("model")),
         "effort": plain(row.get("reasoning_effort")),
         "approval": _setting(row.get("approval_mode")),
-        "sandbox": _setting(row.get("sandbox_policy")),
+        "sandbox": _sandbox(row.get("sandbox_policy"), plain(row.get("cwd"))),
         "prompt": prompt,
         "preview": None if preview == prompt else preview,
         "title": None if title == prompt else title,
@@ -121,6 +123,11 @@ def time_of(row: dict[str, Any], name: str) -> int | None:
 def _setting(value: object) -> str | None:
     text = plain(value)
     return None if text is None or len(text) > SETTING_CHARS else text
+
+
+def _sandbox(value: object, folder: str | None) -> str | None:
+    text = _setting(value)
+    return None if text is None else sandbox_of_row(text, folder)
 
 
 def _source(text: object) -> tuple[str | None, str | None]:
