@@ -33,11 +33,19 @@ def command(id: str, *, last: int | None, as_json: bool, no_refresh: bool) -> in
     log = history.read(_file_of(context.find_one(reader, id)))
     reader.close()
     lines = map(_entry, _newest(log.entries, last)) if as_json else map(_message, _newest(log.said, last))
-    empty = True
+    try:
+        return 0 if _printed(lines) else 1
+    except BrokenPipeError:  # click would make it an error
+        return 0
+
+
+def _printed(lines: Iterable[str]) -> bool:
+    """Print the lines as they come; whether there were any."""
+    any_printed = False
     for line in lines:
-        empty = False
         output.write(line)
-    return 1 if empty else 0
+        any_printed = True
+    return any_printed
 
 
 def _file_of(session: Session) -> str:
