@@ -1,7 +1,7 @@
 """The background service of one user: a systemd user unit, or a launchd agent on macOS.
 
-`job` says what is to be run, `systemd` and `launchd` each make a text of it and carry it to their manager, `purge`
-removes the index.
+`job` says what is to be run. `unit` makes a systemd unit of it and `systemd` carries that to its manager; `launchd` does
+both for macOS. `purge` removes the index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The systemd user unit, and `systemctl --user`."""
+"""The user's own systemd, reached through `systemctl --user`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import shutil
 import subprocess
 
-from sessiond import __version__, paths
-from sessiond.errors import ConfigurationError, DegradedError, RefusedError
+from sessiond import paths
+from sessiond.errors import DegradedError, RefusedError
 from sessiond.service import job as jobs
+from sessiond.service import unit
 from sessiond.service.job import Job, State
+from sessiond.service.unit import UNIT
 from sessiond.store.connection import prepare_folder
 
-UNIT = "sessiond.service"
 _PATIENCE_S = 330.0
 """Longer than `TimeoutStartSec`, so that the manager and not we give up."""
 _SANDBOX_REFUSED = {"217", "218", "225", "226"}
@@ -25,130 +26,9 @@ _CODES = {
     "11": "its configuration or its state folder cannot be used; `sessiond --once` says why",
 }
 """What the exit codes mean after which the unit is not restarted."""
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%/.,:=@_+-")
-"""What needs no quotes in a unit file."""
-_UNRUNNABLE = frozenset("\"'\\")
-
-_HEAD = """\
-[Unit]
-Description=Index of Claude Code and Codex sessions
-StartLimitIntervalSec=600
-StartLimitBurst=10
-
-[Service]
-Type=notify
-ExecStart={program}
-ExecReload=+kill -HUP $MAINPID
-{environment}
-# Ready once the folders are watched and the index opens; the working loop itself feeds the watchdog.
-TimeoutStartSec=300
-TimeoutStopSec=10
-WatchdogSec=180
-
-# Another schema, already running, bad configuration: trying again does not help.
-Restart=on-failure
-RestartSec=2
-RestartPreventExitStatus=4 8 11
-
-# In the background: others first. The limits are far above what it needs.
-Slice=background.slice
-Nice=10
-IOSchedulingClass=best-effort
-IOSchedulingPriority=7
-MemoryHigh=256M
-MemoryMax=512M
-TasksMax=64
-
-# No core files: they would hold titles and prompts.
-LimitCORE=0
-UMask=0077
-NoNewPrivileges=yes
-RestrictAddressFamilies=AF_UNIX
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallFilter=~@privileged
-SystemCallErrorNumber=EPERM
-"""
-
-_SANDBOX = """
-# Everything is read-only but the state folder. In a user manager PrivateUsers is what puts this into effect. The
-# folder is made outside the sandbox, which cannot be set up without it.
-PrivateUsers=yes
-ExecStartPre=+mkdir -p -m 0700 {state_argument}
-ProtectSystem=strict
-ProtectHome=read-only
-ReadWritePaths={state}
-ReadOnlyPaths=/dev/shm
-PrivateNetwork=yes
-PrivateDevices=yes
-ProtectProc=invisible
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-CapabilityBoundingSet=
-"""
-
-_TAIL = """
-[Install]
-WantedBy=default.target
-"""
-
-_NOTE = """\
-# Written by `sessions service install` of sessiond {version}, and written anew by the next one.
-# Your own settings belong into a drop-in: systemctl --user edit {unit}
-{more}{index}{state}
-"""
-_WITHOUT_SANDBOX = "# This system allows users no namespaces, so the options that need them are left out.\n"
-_INDEX = "# Index in: "
-
-
-def unit(job: Job, *, sandbox: bool = True) -> str:
-    """The unit for `job`; without `sandbox` the options are left out that need user namespaces.
-
-    Raises ConfigurationError for a program that systemd would refuse.
-    """
-    if _UNRUNNABLE.intersection(job.program):
-        raise ConfigurationError(f"systemd runs no program with quotes or a backslash in its path: {job.program}")
-    variables = "".join(f"Environment={_word(f'{name}={value}')}\n" for name, value in job.environment)
-    return _fill(_word(job.program), _word(job.state), _argument(job.state), variables, sandbox=sandbox)
-
-
-def unit_by_hand() -> str:
-    """The unit for a usual installation by pipx or uv, in terms that hold for every user."""
-    state = "%h/.local/state/sessiond"
-    return _fill("%h/.local/bin/sessiond", state, state, "", sandbox=True)
-
-
-def _fill(program: str, state: str, state_argument: str, environment: str, *, sandbox: bool) -> str:
-    text = _HEAD.format(program=program, environment=environment)
-    if sandbox:
-        text += _SANDBOX.format(state=state, state_argument=state_argument)
-    return text + _TAIL
-
-
-def _word(text: str) -> str:
-    """One word of a unit file: specifiers are kept from being filled in, and quotes put where needed."""
-    text = text.replace("%", "%%")
-    if _PLAIN.issuperset(text):
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _argument(text: str) -> str:
-    """One argument of a command, where `$` would start a variable."""
-    return _word(text).replace("$", "$$")
 
 
 class Systemd:
-    """The user's own systemd, reached through `systemctl --user`."""
-
     def __init__(self, env: paths.Environment, program: str) -> None:
         self._env = dict(env)
         self._program = program
@@ -166,16 +46,10 @@ class Systemd:
         return os.path.join(self._configured, UNIT)
 
     def text(self, job: Job) -> str:
-        return self._text(job, sandbox=True)
-
-    def _text(self, job: Job, *, sandbox: bool) -> str:
-        more = "" if sandbox else _WITHOUT_SANDBOX
-        note = _NOTE.format(version=__version__, unit=UNIT, more=more, index=_INDEX, state=job.state)
-        return note + unit(job, sandbox=sandbox)
+        return unit.noted(job)
 
     def installed_state(self) -> str | None:
-        lines = (jobs.current_text(self.file) or "").split("\n")
-        return next((line.removeprefix(_INDEX) for line in lines if line.startswith(_INDEX)), None)
+        return unit.noted_state(jobs.current_text(self.file) or "")
 
     def install(self, job: Job) -> list[str]:
         jobs.refuse_sudo(self._env)
@@ -185,13 +59,13 @@ class Systemd:
         if os.path.dirname(file) not in searched and self._default in searched:
             file = os.path.join(self._default, UNIT)
         before = jobs.current_text(file)
-        if before in (self._text(job, sandbox=True), self._text(job, sandbox=False)) and self.state().running:
+        if before in (unit.noted(job), unit.noted(job, sandbox=False)) and self.state().running:
             self._control("enable", UNIT)
             return [f"{UNIT} is installed and running: {self._status()}"]
-        said = self._put(file, self._text(job, sandbox=True))
+        said = self._put(file, unit.noted(job))
         code = self._launch()
         if code in _SANDBOX_REFUSED:
-            self._put(file, self._text(job, sandbox=False))
+            self._put(file, unit.noted(job, sandbox=False))
             code = self._launch()
         self._require_success(code)
         if not self._has_own_mounts():

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from sessiond.errors import ConfigurationError
-from sessiond.service import launchd, systemd
+from sessiond.service import launchd, unit
 from sessiond.service.job import Job, find_program, job
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -24,7 +24,7 @@ def text_of(*parts):
 
 
 def lines_of(job, *, sandbox=True):
-    return systemd.unit(job, sandbox=sandbox).splitlines()
+    return unit.plain(job, sandbox=sandbox).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,21 @@ def test_an_odd_path_is_quoted_and_its_specifiers_kept():
 @pytest.mark.parametrize("path", ["/it's/sessiond", '/"/sessiond', "/a\\b/sessiond"])
 def test_a_program_that_systemd_would_refuse_is_refused_with_the_reason(path):
     with pytest.raises(ConfigurationError, match="quotes or a backslash"):
-        systemd.unit(Job(path, "/s"))
+        unit.plain(Job(path, "/s"))
 
 
 def test_the_unit_for_installing_by_hand_is_what_the_code_makes():
     by_hand = text_of("systemd", "sessiond.service")
-    assert by_hand[by_hand.index("[Unit]") :] == systemd.unit_by_hand()
+    assert by_hand[by_hand.index("[Unit]") :] == unit.by_hand()
+
+
+def test_the_state_folder_is_read_back_from_the_unit():
+    odd = Job("/opt/sessiond", "/a b% \u2028c")
+    assert unit.noted_state(unit.noted(odd)) == odd.state
+
+
+def test_a_unit_installed_by_hand_names_no_state_folder():
+    assert unit.noted_state(text_of("systemd", "sessiond.service")) is None
 
 
 def test_what_stands_above_the_unit_by_hand_is_comment_only():
@@ -101,7 +110,7 @@ def test_what_stands_above_the_unit_by_hand_is_comment_only():
 
 def test_the_unit_by_hand_is_the_usual_installation_s():
     home = Job("/home/u/.local/bin/sessiond", "/home/u/.local/state/sessiond")
-    assert systemd.unit_by_hand().replace("%h", "/home/u") == systemd.unit(home)
+    assert unit.by_hand().replace("%h", "/home/u") == unit.plain(home)
 
 
 def test_the_agent_for_installing_by_hand_is_what_the_code_makes():
