@@ -10,7 +10,7 @@ from sessions_cli.render import printable
 
 
 def write(text: str) -> None:
-    """Results; UTF-8 unless the terminal's locale cannot show it."""
+    """Results, written out at once so that talk comes after them; UTF-8 unless the terminal's locale cannot show it."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     encoding = "utf-8"
@@ -18,6 +18,7 @@ def write(text: str) -> None:
         encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode(encoding, "backslashreplace"))
+    sys.stdout.buffer.flush()
 
 
 def say(line: str) -> None:
