@@ -50,9 +50,9 @@ class Lines:
                 nearest = hit
         return nearest
 
-    def last(self, key: bytes) -> Iterator[Found]:
-        """Records on lines that hold the key, last to first."""
-        hit = self.data.rfind(key)
+    def last(self, key: bytes, before: int | None = None) -> Iterator[Found]:
+        """Records on lines that hold the key, last to first; those before a position in the data if given."""
+        hit = self.data.rfind(key, 0, before)
         while hit >= 0:
             start, end = self._bounds(hit)
             for record in reversed(self.at(start, end)):
@@ -75,13 +75,15 @@ class Lines:
 
     def _find_notes(self) -> None:
         data = self.data
+        find, begins, size = data.find, data.startswith, len(data)
         notes = self._notes = []
         start = 0
-        while start < len(data):
-            end = data.find(b"\n", start)
+        while start < size:
+            end = find(b"\n", start)
             if end < 0:
-                end = len(data)
-            if not data.startswith(ENVELOPE, start) or data.find(NOTE, max(start + 1, end - GLUED_BYTES), end) >= 0:
+                end = size
+            near_end = end - GLUED_BYTES if end > GLUED_BYTES else 0  # before `start` at times: then it finds too much
+            if not begins(ENVELOPE, start) or find(NOTE, near_end, end) >= 0:
                 notes.append((start, end))
             start = end + 1
         self._note_data = b"\n".join([data[start:end] for start, end in notes])
@@ -97,13 +99,13 @@ class Lines:
         start, end = self._bounds(position)
         return any(self.data.find(part, start, end) >= 0 for part in parts)
 
-    def before(self, offset: int) -> bytes:
-        """The data before the line at an offset in the file."""
+    def position(self, offset: int) -> int:
+        """Where the line at an offset in the file begins in the data."""
         position = offset - self.chunk.start
         for behind, total in self.chunk.dropped:
             if offset - self.chunk.start - total >= behind:
                 position = offset - self.chunk.start - total
-        return self.data[:position]
+        return position
 
     def holds_any(self) -> bool:
         """Whether any line at all is a record."""

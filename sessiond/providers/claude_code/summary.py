@@ -19,27 +19,30 @@ def last_summary(lines: Lines, file: BinaryFile) -> tuple[int, str] | None:
         text, leaf = one_line(record.get("summary")), plain(record.get("leafUuid"))
         if record.get("type") != "summary" or not text or not leaf:
             continue
-        here = Lines(Chunk(lines.chunk.start, offset, lines.before(offset), dropped=lines.chunk.dropped))
-        distance = _records_since(leaf, here, offset)
+        position = lines.position(offset)
+        distance = _records_since(leaf, lines, position, offset)
         if distance is None and lines.chunk.start:
             if earlier is None:
                 blocks = read_back(file, 0, lines.chunk.start, LEAF_BYTES)
                 earlier = Lines(next(blocks, Chunk(0, 0, b"")))
-            distance = _records_since(leaf, earlier, offset)
+            distance = _records_since(leaf, earlier, len(earlier.data), offset)
             if distance is not None:
-                distance += _envelopes(here.data)
+                distance += _envelopes(lines.data[:position])
         if distance is not None and distance < LEAF_RECORDS:
             return offset, text
     return None
 
 
-def _records_since(leaf: str, lines: Lines, offset: int) -> int | None:
-    """How many records follow the one with this uuid; None when it is not there or too far from `offset`."""
-    for place, record in lines.last(b'"' + leaf.encode() + b'"'):
+def _records_since(leaf: str, lines: Lines, position: int, offset: int) -> int | None:
+    """How many records stand between the one with this uuid and a position; None when it is not there or too far.
+
+    `offset` is where the position is in the file.
+    """
+    for place, record in lines.last(b'"' + leaf.encode() + b'"', position):
         if offset - place > LEAF_BYTES:
             return None
         if record.get("uuid") == leaf:
-            return _envelopes(lines.data[len(lines.before(place)) :]) - 1
+            return _envelopes(lines.data[lines.position(place) : position]) - 1
     return None
 
 

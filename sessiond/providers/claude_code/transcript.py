@@ -80,7 +80,7 @@ class Reader:
         self._leave_gap(head.end, tail.start)
         self._add(tail, first=False)
         seen, self._seen = self._seen, None
-        self._add(head, first=True)
+        self._fold(head, self._known, first=True, activity="updated_ms" not in self._known)
         if seen is not None:
             self._seen = _combined(self._known, seen)
         self._end = tail.end
@@ -198,7 +198,7 @@ class Reader:
             last = Chunk(chunk.end, chunk.end, chunk.data[cut:])
             self._fold(last, self._seen, first=first)
 
-    def _fold(self, chunk: Chunk, known: Known, *, first: bool) -> None:
+    def _fold(self, chunk: Chunk, known: Known, *, first: bool, activity: bool = True) -> None:
         if not chunk.data:
             return
         lines = Lines(chunk)
@@ -207,7 +207,8 @@ class Reader:
         elif "first_cwd" not in known:
             first_directory(lines, known)
         last_facts(lines, known, self._name, self._file)
-        last_activity(lines, known)
+        if activity:
+            last_activity(lines, known)
         if "opening" not in known and "updated_ms" not in known and "readable" not in known and lines.holds_any():
             known["readable"] = chunk.start, True
 
