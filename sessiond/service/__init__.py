@@ -1,6 +1,6 @@
 """The background service of one user: a systemd user unit, or a launchd agent on macOS.
 
-`job` says what is to be run. `unit` makes a systemd unit of it and `systemd` carries that to its manager; `launchd` does
+`job` says what is to be run. `unit` makes a systemd unit of it and `systemd` takes that to its manager. `launchd` does
 both for macOS. `purge` removes the index.
 """
 
