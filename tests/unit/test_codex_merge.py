@@ -98,7 +98,7 @@ PAGINATED = {"history_mode": "paginated"}
         (LEGACY | {"title": "Build fixes"}, "From the index", "Build fixes", "custom"),
         (LEGACY | {"title": "  Fix the build\n"}, "From the index", "From the index", "custom"),
         (LEGACY, "From the index", "From the index", "custom"),
-        (LEGACY, "", "Fix the build", "prompt"),
+        (LEGACY, "", "An older name", "custom"),
         (LEGACY, None, "Fix the build", "prompt"),
         (LEGACY | {"preview": "The goal", "title": "Fix the build"}, None, "The goal", "preview"),
         (LEGACY | {"title": "", "preview": ""}, None, "Fix the build", "prompt"),

@@ -121,7 +121,7 @@ def _title(
     name = _chosen_name(observations, facts, columns, prompt)
     if name:
         return name, "custom"
-    preview = columns.get("preview") or facts.get("goal")
+    preview = columns.get("preview")
     if preview and preview != prompt:
         return preview, "preview"
     if prompt:
@@ -145,7 +145,7 @@ def _chosen_name(
     if columns.get("name"):
         return str(columns["name"])
     renamed = [str(o.facts["name"]) for o in observations if o.source.kind == NAMES]
-    return next(filter(None, renamed), None) if renamed else facts.get("name")
+    return renamed[0] if renamed else facts.get("name")
 
 
 def _updated_ms(files: list[Observation], columns: dict[str, Any]) -> int | None:

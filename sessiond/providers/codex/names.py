@@ -15,12 +15,12 @@ _MAX_BYTES = 8 << 20
 
 
 def observe(file: BinaryFile, size: int) -> dict[str, dict[str, Any]]:
-    """Thread id -> its newest name; an empty name is one that was cleared."""
+    """Thread id -> its last name that is not empty: Codex lists a thread by that, too (seen in 0.171)."""
     found: dict[str, dict[str, Any]] = {}
     for chunk in read_blocks(file, max(0, size - _MAX_BYTES), size, _BLOCK_BYTES):
         for line in lines_with(chunk.data, (b'"thread_name"',)):
             record = parse(line)
-            if record is None or not is_thread_id(record.get("id")) or not isinstance(record.get("thread_name"), str):
-                continue
-            found[record["id"]] = {"name": one_line(record["thread_name"]) or ""}
+            name = one_line(record.get("thread_name")) if record is not None else None
+            if record is not None and name is not None and is_thread_id(record.get("id")):
+                found[record["id"]] = {"name": name}
     return found
