@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from bench import report
+from bench import daemon, report
 from bench.report import Section
 from bench.scenes import append, coverage, first_index, rescan, search, size, startup
 from bench.setting import CHECKOUT, Setting
@@ -22,6 +22,11 @@ SECTIONS: dict[str, Callable[[Setting], Section]] = {
     "rescan": rescan.measure,
     "startup": startup.measure,
     "search": search.measure,
+    "latency": lambda setting: daemon.latency(quick=not setting.long),
+    "storm": lambda setting: daemon.storm(quick=not setting.long),
+    "idle": lambda setting: daemon.idle(quick=not setting.long),
+    "kills": lambda setting: daemon.kills(quick=not setting.long),
+    "soak": lambda setting: daemon.soak(quick=not setting.long),
 }
 PAGE = os.path.join(CHECKOUT, "docs", "benchmarks.md")
 NOTES = os.path.join(CHECKOUT, "bench", "notes.md")
@@ -33,8 +38,10 @@ def main() -> int:
     parser.add_argument("--factor", type=float, default=1.0, help="scales every corpus")
     parser.add_argument("--runs", type=int, default=7, help="runs of each command")
     parser.add_argument("--work", default=os.path.join(CHECKOUT, ".cache", "bench"), help="where the corpora are made")
+    parser.add_argument("--long", action="store_true", help="the daemon's scenes at full length, half an hour more")
     options = parser.parse_args()
     setting = Setting(os.path.abspath(options.work), options.factor, options.runs)
+    setting.long = options.long
     conditions = report.conditions(setting.programs(), options.factor)
     sections = []
     try:

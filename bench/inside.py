@@ -104,8 +104,11 @@ def search() -> list[dict[str, Any]]:
 
 def _ask(reader: Any, filters: Any) -> None:
     """What the client asks for one screen."""
-    found = reader.find(filters, "s.app, s.id, s.title, s.cwd, s.branch, s.updated_ms", limit=20)
-    reader.hidden(filters, truncated=len(found) == 20)
+    from sessiond.store.search import Search  # noqa: PLC0415
+
+    search = Search(reader, filters, limit=21)
+    found = search.find("s.app, s.id, s.title, s.cwd, s.branch, s.updated_ms")
+    search.hidden(truncated=len(found) > 20)
 
 
 def _read_bytes() -> int:

@@ -23,6 +23,7 @@ class Setting:
         self.folder = folder
         self.factor = factor
         self.runs = runs
+        self.long = False
         self.python = sys.executable
         self._homes: dict[str, str] = {}
         os.makedirs(folder, exist_ok=True)

@@ -43,8 +43,8 @@ def make(home: str, factor: float) -> None:
     for number in range(THREADS):
         dice = words.rng("seed-codex", number)
         thread = codex.Thread(
-            dice, words.folder(dice, 12), words.branch(dice), ended=words.moment(dice, 60), size=int(2_800_000 * factor),
-            archived=number >= THREADS - 2,
+            dice, words.folder(dice, 12), words.branch(dice), ended=words.moment(dice, 60),
+            size=int(2_800_000 * factor), archived=number >= THREADS - 2,
         )  # fmt: skip
         claude.write(thread.path(home), thread.data(), thread.ended)
         codex.add_row(connection, home, thread)
@@ -53,7 +53,7 @@ def make(home: str, factor: float) -> None:
 
 
 def put_large(home: str, session: claude.Transcript, size: int) -> str:
-    """A transcript of about `size` bytes: its ends, and between them a megabyte of turns again and again."""
+    """A transcript of about `size` bytes: its ends, and a megabyte of turns again and again between."""
     ends = session.data()
     title = line({"type": "custom-title", "customTitle": session.custom_title, "sessionId": session.id})
     turns = claude.TURNS[claude.NEW]

@@ -51,8 +51,8 @@ def _claude(home: str, number: int, shape: Shape) -> None:
         version=claude.OLD if dice.random() < 0.15 else claude.NEW,
         entrypoint="sdk-cli" if dice.random() < shape.hidden else "cli",
         ended=words.moment(dice),
-        custom_title=words.title(dice) if dice.random() < 0.5 else None,
-        ai_title=words.title(dice) if dice.random() < 0.5 else None,
+        custom_title=words.title(dice) if dice.random() < 0.6 else None,
+        ai_title=words.title(dice) if dice.random() < 0.6 else None,
         size=shape.size(dice),
     )
     claude.put(home, session)

@@ -60,7 +60,7 @@ def title(dice: random.Random) -> str:
 
 
 def prompt(dice: random.Random) -> str:
-    return f"{title(dice)}. {sentence(dice, dice.randint(8, 60))}."
+    return f"{title(dice)}. {sentence(dice, dice.randint(4, 40))}."
 
 
 def sentence(dice: random.Random, words: int) -> str:
