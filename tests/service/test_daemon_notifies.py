@@ -28,7 +28,7 @@ def manager(home):
 def daemon(home, manager):
     """A daemon that reports to `manager`, over a home with one watched folder."""
     (home / ".claude" / "projects" / "-code").mkdir(parents=True)
-    env = {**os.environ, "NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "600000", "PYTHONPATH": ROOT}
+    env = {**os.environ, "NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "1000000", "PYTHONPATH": ROOT}
     process = subprocess.Popen([sys.executable, "-m", "sessiond"], env=env, cwd=home, stderr=subprocess.PIPE)
     yield process
     if process.poll() is None:
@@ -66,10 +66,10 @@ def test_ready_is_told_once_and_before_any_ping(daemon, manager):
 
 def test_with_nothing_to_do_it_pings_at_least_twice_in_the_watchdog_s_time(daemon, manager):
     heard_until(manager, "STATUS=0 sessions")
-    for _ in range(3):
+    for _ in range(2):
         began = time.monotonic()
         heard_until(manager, "WATCHDOG=1")
-        assert time.monotonic() - began < 0.6
+        assert time.monotonic() - began < 1.0
 
 
 def test_a_stopped_loop_falls_silent(daemon, manager):
