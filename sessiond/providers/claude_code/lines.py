@@ -77,15 +77,15 @@ class Lines:
         data = self.data
         find, begins, size = data.find, data.startswith, len(data)
         notes = self._notes = []
-        start = 0
-        while start < size:
+        start = find(b"{")
+        while start >= 0:
             end = find(b"\n", start)
             if end < 0:
                 end = size
             near_end = end - GLUED_BYTES if end > GLUED_BYTES else 0  # before `start` at times: then it finds too much
             if not begins(ENVELOPE, start) or find(NOTE, near_end, end) >= 0:
-                notes.append((start, end))
-            start = end + 1
+                notes.append((data.rfind(b"\n", 0, start) + 1, end))
+            start = find(b"{", end)
         self._note_data = b"\n".join([data[start:end] for start, end in notes])
 
     def around(self, position: int) -> Iterator[Found]:
