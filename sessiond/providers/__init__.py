@@ -31,5 +31,5 @@ def load_all(homes: Homes) -> list[Provider]:
 
 def load_dialogue(app: str) -> Dialogue:
     """How the records of one app's logs are read as a conversation."""
-    module: Dialogue = import_module(DIALOGUES[app])  # type: ignore[assignment]
+    module: Dialogue = import_module(DIALOGUES[app])
     return module
