@@ -15,6 +15,7 @@ from sessiond.jsonl.chunks import (
     read_lines,
     read_tail,
     seal,
+    seal_of,
 )
 from sessiond.jsonl.record import (
     CUT,
@@ -48,4 +49,5 @@ __all__ = [
     "read_tail",
     "records",
     "seal",
+    "seal_of",
 ]

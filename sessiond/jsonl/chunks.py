@@ -247,6 +247,16 @@ def read_lines(file: BinaryFile) -> Iterator[bytes]:
         yield rest
 
 
+def seal_of(head: Chunk) -> list[int] | None:
+    """The seal of a file whose beginning is at hand; None when parts of it were dropped."""
+    if head.dropped or head.start or len(head.data) < head.end:
+        return None
+    data, end = head.data, head.end
+    if end <= SEAL_FIRST_BYTES:
+        return [zlib.crc32(data[:end]), 0]
+    return [zlib.crc32(data[:SEAL_FIRST_BYTES]), zlib.crc32(data[max(SEAL_FIRST_BYTES, end - SEAL_LAST_BYTES) : end])]
+
+
 def seal(file: BinaryFile, end: int) -> list[int]:
     """Two checksums, of the first bytes and of the last ones before `end`: whether a file was only appended to."""
     first = read_at(file, 0, min(end, SEAL_FIRST_BYTES))

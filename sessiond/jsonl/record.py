@@ -22,6 +22,7 @@ LONG_TEXTS = frozenset({"text", "content", "message"})
 """Keys whose value is worth having when it is cut short: talk, never a path, an id or a time."""
 
 _decoder = json.JSONDecoder(strict=False)
+_scan = _decoder.scan_once  # type: ignore[attr-defined]  # raw_decode without its overhead
 _SPACE = " \t\r\n,"
 _KEY_START = re.compile(r',\s*(?=")')
 _TEXT_BLOCK = re.compile(r'\{\s*"(?:type|text)"\s*:')
@@ -45,8 +46,10 @@ def records(line: bytes) -> list[Record]:
         return _partial(line)
     text = line.decode("utf-8", "replace")
     try:
-        value = _decoder.decode(text)
-    except (ValueError, RecursionError, MemoryError):
+        value, end = _scan(text, 0)
+    except (StopIteration, ValueError, RecursionError, MemoryError):
+        return _salvaged(line)
+    if end < len(text) and text[end:].strip(_SPACE):
         return _salvaged(line)
     return [value] if isinstance(value, dict) else []
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sessiond.jsonl import BinaryFile
@@ -26,6 +26,7 @@ Known = dict[str, tuple[int, Any]]
 CONVERSATION = ("user", "assistant")
 _CONVERSATION_KEYS = (b'"user"', b'"assistant"')
 _TIMESTAMP = b'"timestamp"'
+_STAMP_END = len('"timestamp":"2026-01-31T10:00:00.000Z"')
 STAMP_BYTES = 48
 """No time is written longer."""
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\\n]|\\.)*")')
@@ -247,7 +248,7 @@ def _matching_cwd(lines: Lines, name: str) -> tuple[int, str] | None:
 
 def _fitting(text: bytes, name: str) -> str | None:
     try:
-        directory = plain(json.loads(text))
+        directory = plain(json.loads(text)) if b"\\" in text else plain(text[1:-1].decode())
     except ValueError:
         return None
     return matching(directory, name) if directory else None
@@ -265,7 +266,7 @@ def _worktree_path(record: Record) -> str | None:
 def last_activity(lines: Lines, known: Known) -> None:
     """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
     newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
-    for stamp, position in sorted(_stamps(lines.data), reverse=True):
+    for stamp, position in _newest_first(lines.data):
         text = stamp.decode("ascii", "replace")
         moment = time_ms(text)
         if moment is None:
@@ -277,6 +278,24 @@ def last_activity(lines: Lines, known: Known) -> None:
                 if is_conversation(record) and record.get("timestamp") == text:
                     known["updated_ms"] = offset, moment
                     return
+
+
+def _newest_first(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """(value, position) of `timestamp` keys, the largest value first: mostly that of the newest record is enough.
+
+    It is looked for among the values as Claude Code writes them, without white space around them.
+    """
+    stamps = []
+    hit = data.rfind(_TIMESTAMP)
+    while hit >= 0:
+        stamps.append(data[hit + len(_TIMESTAMP) : hit + _STAMP_END])
+        hit = data.rfind(_TIMESTAMP, 0, hit)
+    if not stamps:
+        return
+    newest = max(stamps)
+    if newest.endswith(b'Z"') and min(stamps).startswith(b':"'):
+        yield newest[2:-1], data.rfind(newest)
+    yield from sorted(_stamps(data), reverse=True)
 
 
 def _stamps(data: bytes) -> list[tuple[bytes, int]]:

@@ -75,7 +75,7 @@ class Lines:
 
     def _find_notes(self) -> None:
         data = self.data
-        find, begins, size = data.find, data.startswith, len(data)
+        find, rfind, begins, size = data.find, data.rfind, data.startswith, len(data)
         notes = self._notes = []
         start = find(b"{")
         while start >= 0:
@@ -83,8 +83,8 @@ class Lines:
             if end < 0:
                 end = size
             near_end = end - GLUED_BYTES if end > GLUED_BYTES else 0  # before `start` at times: then it finds too much
-            if not begins(ENVELOPE, start) or find(NOTE, near_end, end) >= 0:
-                notes.append((data.rfind(b"\n", 0, start) + 1, end))
+            if not begins(ENVELOPE, start) or rfind(NOTE, near_end, end) >= 0:
+                notes.append((rfind(b"\n", 0, start) + 1, end))
             start = find(b"{", end)
         self._note_data = b"\n".join([data[start:end] for start, end in notes])
 

@@ -70,6 +70,7 @@ class Reader:
         head = jsonl.read_head(self._file, self._size)
         reached = head.end >= self._size or not head.complete
         if reached:
+            self._seal = jsonl.seal_of(head)
             self._add(head, first=True)
             return
         tail = jsonl.read_tail(self._file, head.end, self._size, _has_activity)
