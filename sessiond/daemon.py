@@ -47,6 +47,8 @@ SHORT_RESCAN_S = 5.0
 RESCAN_SHARE = 20
 """and take at most one part in so many of the time."""
 CHECKPOINT_S = 5.0
+ALARM_SHARE = 4
+"""Alarms that come all the time leave so many times a scan's length between two scans."""
 RECHECK_S = 2.0
 """After an alarm everything is scanned at once, and again this much later, when watches have been mended."""
 COVER_S = 1.0
@@ -135,6 +137,7 @@ class Daemon:
         self._failures = 0
         self._gap_day = (0.0, 0)
         self._last_scan_s = 0.0
+        self._scanned_at = 0.0
         self._unreadable: Mapping[str, str] = {}
         self._clock_offset = _clock_offset()
         self._configure()
@@ -210,7 +213,7 @@ class Daemon:
             self._dirty.mark(path, now)
         for reason in alarms:
             log.warning("scanning everything: %s", reason)
-            self._rescan_at = min(self._rescan_at, now)
+            self._rescan_at = min(self._rescan_at, max(now, self._scanned_at + ALARM_SHARE * self._last_scan_s))
             self._recheck_at = now + RECHECK_S
         offset = _clock_offset()
         if abs(offset - self._clock_offset) > JUMP_S:
@@ -356,7 +359,7 @@ class Daemon:
         told = {*self._dirty.clear(), *self._inbox.take_paths()}
         outcome = scan_all(scanner, self._homes, self._settings, self._report)
         now = time.monotonic()
-        self._last_scan_s = now - started
+        self._last_scan_s, self._scanned_at = now - started, now
         if in_time:
             self._watcher.missed(_untold(outcome, told, time.time() - (now - started)))
         if self._watcher.check(outcome.walk.directories) or self._watcher.retry():

@@ -47,7 +47,7 @@ class Previous(NamedTuple):
     state: bytes
     """Where and how to continue, in the provider's own encoding."""
     facts: dict[str, dict[str, Any]]
-    """Session id -> facts as they were stored."""
+    """Session id -> facts as they were stored; of a database they are many and left out."""
 
 
 class Reading(NamedTuple):
@@ -62,6 +62,8 @@ class Reading(NamedTuple):
     """Why the source could not be read as it should, in words for the user."""
     partial: bool = False
     """True when the facts could not be had this time, so that the stored ones stay."""
+    same: frozenset[str] = frozenset()
+    """Ids whose stored facts still hold and are not repeated in `facts`; only where `previous` was given."""
 
 
 class Observation(NamedTuple):

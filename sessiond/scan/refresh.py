@@ -8,12 +8,15 @@ from collections.abc import Mapping
 
 from sessiond import locks, paths
 from sessiond.config import Config, Homes
+from sessiond.errors import IndexUnavailableError
 from sessiond.providers import load_all
 from sessiond.scan.scanner import Outcome, Progress, Scanner
 from sessiond.store.connection import prepare_folder
 from sessiond.store.writer import Writer
 
 DAY_MS = 86_400_000
+DAMAGES_MAX = 2
+"""How often in a row an index that looked sound may turn out damaged in use; each time it is mended more thoroughly."""
 
 
 def refresh(
@@ -25,18 +28,31 @@ def refresh(
     progress: Progress | None = None,
     gaps: bool = False,
 ) -> bool:
-    """Bring the index in `folder` up to date; False when somebody else held `write.lock` for all of `wait_s`."""
+    """Bring the index in `folder` up to date; False when somebody else held `write.lock` for all of `wait_s`.
+
+    With `gaps` also what takes long: the middle of large files is looked through, and the search tables are checked.
+    """
     prepare_folder(folder)
     with locks.held(paths.write_lock(folder), wait_s) as mine:
         if not mine:
             return False
-        writer = Writer(folder)
-        with contextlib.closing(writer):
-            scanner = Scanner(load_all(homes), writer)
-            scan_all(scanner, homes, config, progress)
-            while gaps and scanner.fill_next_gap() is not None:
-                pass
+        for damages in range(int(gaps), DAMAGES_MAX + 1):
+            try:
+                _refresh(folder, homes, config, progress, gaps=gaps, damages=damages)
+            except IndexUnavailableError as error:
+                if not error.damaged or damages == DAMAGES_MAX:
+                    raise
+            else:
+                break
     return True
+
+
+def _refresh(folder: str, homes: Homes, config: Config, progress: Progress | None, *, gaps: bool, damages: int) -> None:
+    with contextlib.closing(Writer(folder, damages=damages)) as writer:
+        scanner = Scanner(load_all(homes), writer)
+        scan_all(scanner, homes, config, progress)
+        while gaps and scanner.fill_next_gap() is not None:
+            pass
 
 
 def scan_all(scanner: Scanner, homes: Homes, config: Config, progress: Progress | None = None) -> Outcome:

@@ -117,15 +117,20 @@ class Scanner:
 
     def fill_next_gap(self) -> int | None:
         """Look through the middle of the newest file that has one left; the bytes looked at, None when none is left."""
-        for path, gap_bytes in self.writer.gaps():
-            source = self._claim(path)
-            if source is not None and path in self._known:
-                self._fill(source, self._known[path])
-                return min(gap_bytes, GAP_FILE_BYTES)
-        return None
+        found = next(((path, size) for path, size in self.writer.gaps() if self._is_at_hand(path)), None)
+        if found is None:
+            return None
+        path, gap_bytes = found
+        source = self._claim(path)
+        assert source is not None
+        self._fill(source, self._known[path])
+        return min(gap_bytes, GAP_FILE_BYTES)
+
+    def _is_at_hand(self, path: str) -> bool:
+        return path in self._known and self._is_ours(path)
 
     def files_with_gaps(self) -> int:
-        return len(self.writer.gaps())
+        return self.writer.gap_count()
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -220,7 +225,7 @@ class Scanner:
         known = self._known.get(path)
         previous = None
         if known is not None and known.again != ANEW and (source.kind == DATABASE or known.ino == fingerprint.ino):
-            previous = self.writer.previous(known.source_id)
+            previous = self.writer.previous(known.source_id, facts=source.kind != DATABASE)
 
         def observe(file: io.FileIO, size: int) -> Reading:
             return provider.observe(source, file, size, previous)

@@ -52,7 +52,9 @@ def translated(path: str, *, expects_tables: bool = False) -> Iterator[None]:
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise IndexUnavailableError(
-                f"{path} is damaged; `sessiond --once` builds it anew", retry=False, damaged=True
+                f"{path} is damaged; run: sessiond --once --gaps (with a daemon: sessions service restart)",
+                retry=False,
+                damaged=True,
             ) from error
         raise
 

@@ -216,7 +216,8 @@ def _translated(path: str, error: _sqlite3.DatabaseError) -> Exception:
     if code in (_sqlite3.SQLITE_BUSY, _sqlite3.SQLITE_LOCKED):
         return IndexUnavailableError(f"{path} is locked by another program; close it or wait", retry=True)
     if code in (_sqlite3.SQLITE_CORRUPT, _sqlite3.SQLITE_NOTADB):
-        return IndexUnavailableError(f"{path} is damaged; `sessiond --once` builds it anew", retry=False, damaged=True)
+        mend = "run: sessiond --once --gaps (with a daemon: sessions service restart)"
+        return IndexUnavailableError(f"{path} is damaged; {mend}", retry=False, damaged=True)
     if code in (_sqlite3.SQLITE_CANTOPEN, _sqlite3.SQLITE_READONLY, _sqlite3.SQLITE_PERM, _sqlite3.SQLITE_IOERR):
         return IndexUnavailableError(f"cannot read {path}: {error}; check the permissions of its folder", retry=False)
     return error

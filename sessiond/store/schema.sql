@@ -24,6 +24,8 @@ CREATE TABLE sources (
     problem        TEXT
 ) STRICT;
 
+CREATE INDEX sources_with_gap ON sources (mtime_ns) WHERE gap_bytes > 0;
+
 -- What one source says about one session.
 CREATE TABLE observations (
     source_id INTEGER NOT NULL,

@@ -47,7 +47,9 @@ _SOURCE = ("app", "home", "kind", "dev", "ino", "size", "mtime_ns", "ctime_ns", 
 _SOURCE_INSERT = f"INSERT INTO sources (path, {', '.join(_SOURCE)}) VALUES (?{', ?' * len(_SOURCE)})"  # noqa: S608
 _SOURCE_UPDATE = f"UPDATE sources SET {', '.join(f'{c} = ?' for c in _SOURCE)} WHERE source_id = ?"  # noqa: S608
 _OBSERVATION = "INSERT INTO observations (source_id, id, facts) VALUES (?, ?, ?)"
+_OBSERVATION_UPDATE = "UPDATE observations SET facts = ?1 WHERE source_id = ?2 AND id = ?3 AND facts <> ?1"
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CHECKPOINT_WAIT_MS = 200
 """A checkpoint waits this long for readers; the next one will do as well."""
 
@@ -135,9 +137,11 @@ class Writer:
             found[real_path(path)] = found.pop(path)
         return found
 
-    def previous(self, source_id: int) -> Previous:
-        """What the last reading of a source left."""
+    def previous(self, source_id: int, *, facts: bool = True) -> Previous:
+        """What the last reading of a source left; without its facts on demand."""
         state = self._connection.execute("SELECT state FROM sources WHERE source_id = ?", (source_id,)).fetchone()
+        if not facts:
+            return Previous(state[0] if state else b"", {})
         rows = self._connection.execute("SELECT id, facts FROM observations WHERE source_id = ?", (source_id,))
         return Previous(state[0] if state else b"", {i: json.loads(facts) for i, facts in rows})
 
@@ -164,25 +168,23 @@ class Writer:
                 self._connection.execute(_OBSERVATION, (source_id, session_id, _json(facts)))
             changed = set(reading.facts)
         else:
-            changed = set() if reading.partial else self._replace_observations(source_id, reading.facts)
+            changed = set() if reading.partial else self._replace_observations(source_id, reading)
         known = Known(source_id, *fingerprint[1:], ONCE_MORE if again else 0, source.path)
         return known, {(source.app, i) for i in changed}
 
-    def _replace_observations(self, source_id: int, facts: Mapping[str, Facts]) -> set[str]:
+    def _replace_observations(self, source_id: int, reading: Reading) -> set[str]:
         """The sessions told of in another way than before; the only one of a source counts always: its size changed."""
-        old = dict(self._connection.execute("SELECT id, facts FROM observations WHERE source_id = ?", (source_id,)))
-        changed = old.keys() - facts.keys()
+        execute = self._connection.execute
+        old = {i for (i,) in execute("SELECT id FROM observations WHERE source_id = ?", (source_id,))}
+        changed = old - reading.facts.keys() - reading.same
         for vanished in changed:
-            self._connection.execute("DELETE FROM observations WHERE source_id = ? AND id = ?", (source_id, vanished))
-        for session_id, said in facts.items():
+            execute("DELETE FROM observations WHERE source_id = ? AND id = ?", (source_id, vanished))
+        is_the_only_one = len(reading.facts) + len(reading.same) == 1
+        for session_id, said in reading.facts.items():
             text = _json(said)
             if session_id not in old:
-                self._connection.execute(_OBSERVATION, (source_id, session_id, text))
-            elif text != old[session_id]:
-                self._connection.execute(
-                    "UPDATE observations SET facts = ? WHERE source_id = ? AND id = ?", (text, source_id, session_id)
-                )
-            elif len(facts) > 1:
+                execute(_OBSERVATION, (source_id, session_id, text))
+            elif not execute(_OBSERVATION_UPDATE, (text, source_id, session_id)).rowcount and not is_the_only_one:
                 continue
             changed.add(session_id)
         return changed
@@ -209,12 +211,19 @@ class Writer:
         self._connection.execute("DELETE FROM sources WHERE source_id = ?", (source_id,))
         return touched
 
-    def gaps(self) -> list[tuple[str, int]]:
-        """(path, gap_bytes) of files whose middle nobody has looked at, newest first."""
+    def gaps(self) -> Iterator[tuple[str, int]]:
+        """(path, gap_bytes) of files whose middle nobody has looked at, newest first, one by one."""
         rows = self._connection.execute(
             "SELECT path, gap_bytes FROM sources WHERE gap_bytes > 0 ORDER BY mtime_ns DESC"
         )
-        return [(real_path(path), size) for path, size in rows]
+        with contextlib.closing(rows):
+            for path, size in rows:
+                yield real_path(path), size
+
+    def gap_count(self) -> int:
+        """How many files have a middle that nobody has looked at."""
+        (number,) = self._connection.execute("SELECT count(*) FROM sources WHERE gap_bytes > 0").fetchone()
+        return int(number)
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
@@ -315,4 +324,4 @@ class Writer:
 
 
 def _json(facts: Facts) -> str:
-    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+    return _encoder.encode(facts)

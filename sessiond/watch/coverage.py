@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-_MUTE = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "vboxsf", "prl_fs", "virtiofs"}
-)
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre")
+_GUEST = ("9p", "vboxsf", "prl_fs", "virtiofs", "fakeowner", "fuse.grpcfuse", "fuse.vmhgfs-fuse")
+_MUTE = frozenset((*_NETWORK, *_GUEST, "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.glusterfs"))
 """File systems on which others' changes raise no events here."""
 
 
@@ -32,8 +32,7 @@ def watched_inodes() -> set[int] | None:
 
 def is_mute(path: str) -> bool:
     """Whether the file system that holds `path` is one that does not report others' changes."""
-    kind = _file_system(os.path.realpath(path))
-    return kind in _MUTE or kind.startswith("fuse")
+    return _file_system(os.path.realpath(path)) in _MUTE
 
 
 def _file_system(path: str) -> str:

@@ -34,25 +34,28 @@ EVENTS: list[type[FileSystemEvent]] = [
 """No open and close events: our own reading would raise them. No DirModifiedEvent: it brings close events with it."""
 _WANTED = frozenset(EVENTS)
 
+Handlers = dict[str, list[FileSystemEventHandler]]
+"""Watched path -> who is told."""
+
 
 class DirectObserver(Observer):  # type: ignore[misc, valid-type]
     """On Linux events go straight to the handler noted in `handlers`; elsewhere they take watchdog's own way."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.handlers: dict[str, FileSystemEventHandler] = {}
-        """Watched path -> handler; noted before the path is scheduled."""
+        self.handlers: Handlers = {}
+        """Noted before the path is scheduled."""
         if sys.platform.startswith("linux"):
             self._emitter_class: type[EventEmitter] = _direct(self._emitter_class, self.handlers)
 
 
-def _direct(emitter: type[EventEmitter], handlers: dict[str, FileSystemEventHandler]) -> type[EventEmitter]:
+def _direct(emitter: type[EventEmitter], handlers: Handlers) -> type[EventEmitter]:
     """The platform's emitter, except that it hands its events on at once."""
 
     class DirectEmitter(emitter):  # type: ignore[misc, valid-type]
         def queue_event(self, event: FileSystemEvent) -> None:
-            handler = handlers.get(self.watch.path)
-            if handler is not None and type(event) in _WANTED:
-                handler.dispatch(event)
+            if type(event) in _WANTED:
+                for handler in handlers.get(self.watch.path, ()):
+                    handler.dispatch(event)
 
     return DirectEmitter

@@ -224,7 +224,7 @@ class Watcher:
             return None, "the system gives no watches now"
         real = os.path.realpath(path)
         if isinstance(self._observer, DirectObserver):
-            self._observer.handlers[real] = handler
+            self._observer.handlers.setdefault(real, []).append(handler)
         try:
             return self._observer.schedule(handler, real, recursive=recursive, event_filter=EVENTS), None
         except OSError as error:
@@ -244,6 +244,8 @@ class Watcher:
         self._checked = None
 
     def _unschedule(self, watch: ObservedWatch) -> None:
+        if isinstance(self._observer, DirectObserver):
+            self._observer.handlers.pop(watch.path, None)
         if self._observer is not None:
             with contextlib.suppress(KeyError, OSError):
                 self._observer.unschedule(watch)
@@ -295,7 +297,10 @@ class Watcher:
             if watched.watch is not None:
                 gained |= self._follow_links(watched)
             watched.watched = watched.present - len(watched.uncovered)
-        self._checked = listed if not gained and not any(w.uncovered for w in self._roots.values()) else None
+        is_whole = not gained and not any(w.uncovered for w in self._roots.values())
+        self._checked = listed if is_whole else None
+        if is_whole and self._observer is not None:
+            self._retry_s = RETRY_S
         return gained
 
     def _follow_links(self, watched: _Watched) -> bool:

@@ -369,6 +369,26 @@ def test_i12_a_search_table_that_breaks_under_a_running_daemon_is_mended(world, 
     equals_oracle(world)
 
 
+def test_i12_without_a_daemon_a_broken_search_table_is_mended_by_the_next_scan(world):
+    paths = grow(world, 5)
+    world.once()
+    world.write_index("UPDATE sessions_fts_data SET block = x'ff' WHERE id = 10")
+    for path in paths:
+        world.name(path, "another name")
+    world.once()
+    equals_oracle(world)
+
+
+def test_i12_a_search_table_that_only_reading_would_find_broken_is_mended_by_the_thorough_scan(world):
+    grow(world, 5)
+    world.once()
+    world.write_index("UPDATE sessions_fts_data SET block = x'ffffffff' WHERE id > 10")
+    found = world.run("find", "prompt", module="sessions_cli.main")
+    assert "run: sessiond --once --gaps" in found.stderr
+    world.once("--gaps")
+    equals_oracle(world)
+
+
 def test_i12_tables_that_somebody_dropped_are_made_again(world, daemon):
     paths = grow(world, 5)
     daemon()

@@ -49,7 +49,7 @@ class Machine:
         while self.daemon._next_at(time.monotonic()) <= time.monotonic() or self.daemon._inbox._paths:
             self.daemon.turn()
         self.daemon._notice(time.monotonic())
-        while self.daemon._dirty or self.daemon._rescan_at <= time.monotonic():
+        while self.daemon._dirty or self.daemon._rescan_at <= time.monotonic() + 1:
             self.daemon.turn()
 
     def close(self):
