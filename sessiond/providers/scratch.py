@@ -14,15 +14,16 @@ _LOCK = "lock"
 
 
 class Scratch:
-    """Made when the first file is asked for, removed at exit; what killed processes left is removed then too.
+    """Made when a file is asked for, removed by `leave` or at exit; making it removes what killed processes left.
 
-    Each process has a folder of its own in which it holds a lock for life. A folder whose lock is free has no owner.
+    Each process has a folder of its own in which it holds a lock. A folder whose lock is free has no owner.
     """
 
     def __init__(self, parent: str | None) -> None:
         """`parent` is a folder that only its user can enter; None: a folder is made where temporary files go."""
         self._parent = parent
         self._folder: str | None = None
+        self._discard: weakref.finalize[..., Scratch] | None = None
         self._numbers = itertools.count()
 
     def file(self) -> str:
@@ -30,6 +31,12 @@ class Scratch:
         if self._folder is None or not os.path.isdir(self._folder):
             self._folder = self._make()
         return os.path.join(self._folder, f"{next(self._numbers)}.db")
+
+    def leave(self) -> None:
+        """Remove the folder and what is in it."""
+        if self._discard is not None:
+            self._discard()
+        self._folder = None
 
     def _make(self) -> str:
         if self._parent is None:
@@ -46,7 +53,7 @@ class Scratch:
     def _own(self, folder: str) -> str:
         lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        weakref.finalize(self, _discard, folder, lock, os.getpid())
+        self._discard = weakref.finalize(self, _discard, folder, lock, os.getpid())
         return folder
 
 

@@ -17,8 +17,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from sessiond.providers.scratch import Scratch
 
@@ -76,8 +76,9 @@ class Snapshots:
         self._scratch = scratch
         self._keep_bytes = keep_bytes
         self._max_bytes = max_bytes
-        self._kept: dict[str, tuple[str, _Look]] = {}
-        """Database -> its kept copy and what it looked like."""
+        self._kept: dict[str, _Kept] = {}
+        self._read_before: set[str] = set()
+        """A copy is kept from the second reading on: a process that reads once has no use for it."""
 
     def read(self, path: str, use: Callable[[Connection], T]) -> T:
         """What `use` makes of a connection to the copy; raises SnapshotError when no good copy can be had."""
@@ -97,12 +98,16 @@ class Snapshots:
             raise SnapshotError("it went away while it was copied") from error
         except OSError as error:
             raise SnapshotError(f"cannot be copied: {error.strerror or error}") from error
+        finally:
+            self._read_before.add(path)
+            if not self._kept:
+                self._scratch.leave()
 
     def forget(self, path: str) -> None:
         """Remove the kept copy of a database."""
         kept = self._kept.pop(path, None)
         if kept is not None:
-            _remove(kept[0])
+            _remove(kept.path)
 
     def _copied(self, path: str) -> tuple[str, bool]:
         """The path of a whole copy, and whether its main part was checked before."""
@@ -129,26 +134,31 @@ class Snapshots:
         if not before.is_settled:
             return None
         kept = self._kept.get(path)
-        if kept is not None and before.wal and (kept[1].wal, kept[1].inode) == (before.wal, before.inode):
-            copy = kept[0]
-            copied = _Copied(kept[1].counter, _copy(path + "-wal", copy + "-wal"), b"")
-            checked = True
-        else:
-            self.forget(path)
-            copy = self._scratch.file()
-            copied = _copy_all(path, copy, before)
-            checked = False
-        if not _is_whole(before, copied, _look(path)):
-            if not checked:
-                _remove(copy)
+        if kept is not None and before.wal and (kept.look.wal, kept.look.inode) == (before.wal, before.inode):
+            copied = _Copied(kept.look.counter, _copy(path + "-wal", kept.path + "-wal"), b"")
+            return (kept.path, True) if _is_whole(before, copied, _look(path)) else None
+        self.forget(path)
+        copy = self._scratch.file()
+        try:
+            is_whole = _is_whole(before, _copy_all(path, copy, before), _look(path))
+        except BaseException:
+            _remove(copy)
+            raise
+        if not is_whole:
+            _remove(copy)
             return None
-        if not checked and before.wal and os.path.getsize(copy) >= self._keep_bytes:
-            self._kept[path] = (copy, before)
-        return copy, checked
+        if before.wal and path in self._read_before and os.path.getsize(copy) >= self._keep_bytes:
+            self._kept[path] = _Kept(copy, before)
+        return copy, False
 
     def _tidy(self, path: str, copy: str) -> None:
         kept = self._kept.get(path)
-        _remove(copy, main=kept is None or kept[0] != copy)
+        _remove(copy, main=kept is None or kept.path != copy)
+
+
+class _Kept(NamedTuple):
+    path: str
+    look: _Look
 
 
 class _Copied(NamedTuple):
@@ -245,12 +255,21 @@ def _opened(copy: str) -> Connection:
     """A connection to the copy; it may only write to roll a copied journal back."""
     mode = "rw" if os.path.exists(copy + "-journal") else "ro"
     name = copy.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    connection = sqlite3.connect(f"file:{name}?mode={mode}", uri=True, isolation_level=None)
-    connection.text_factory = _text
-    return connection
+    return sqlite3.connect(f"file:{name}?mode={mode}", uri=True, isolation_level=None)
 
 
-def _text(value: bytes) -> str:
+def rows(connection: Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query; when a text is no UTF-8, they come once more from the start with such bytes replaced."""
+    try:
+        yield from connection.execute(query)
+    except sqlite3.OperationalError as error:
+        if "UTF-8" not in str(error):
+            raise
+        connection.text_factory = _tolerant
+        yield from connection.execute(query)
+
+
+def _tolerant(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessiond.model import Excluded, Reason, Session, Walk
+from sessiond.model import Excluded, Previous, Reason, Session, Walk
 from sessiond.providers.codex import Codex, threads
 from sessiond.providers.codex.places import sqlite_home_in
 from tests.kit import codex_databases
@@ -28,7 +28,7 @@ def facts_of(row, generation=50, extra=""):
     try:
         codex_databases.create(connection, generation, extra)
         codex_databases.insert(connection, A, generation, **row)
-        return threads.read_threads(connection)[A]
+        return threads.read_threads(connection).facts[A]
     finally:
         connection.close()
 
@@ -88,7 +88,7 @@ def test_a_table_with_an_id_alone_is_read():
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE threads (id TEXT)")
     connection.execute("INSERT INTO threads VALUES (?)", (A,))
-    assert list(threads.read_threads(connection)) == [A]
+    assert list(threads.read_threads(connection).facts) == [A]
     connection.close()
 
 
@@ -197,7 +197,7 @@ def test_no_value_of_any_type_makes_reading_or_merging_fail(row):
             f"INSERT INTO threads (id{''.join(', ' + name for name in row)}) VALUES (?{', ?' * len(row)})",
             [A, *row.values()],
         )
-        facts = threads.read_threads(connection)[A]
+        facts = threads.read_threads(connection).facts[A]
     finally:
         connection.close()
     json.dumps(facts, ensure_ascii=False).encode()
@@ -338,3 +338,58 @@ def test_files_are_listed_when_the_database_is_damaged(codex):
     (codex.path / "state_5.sqlite").write_bytes(b"damaged" * 1000)
     codex.rollout(A, conversation(A, "Fix the build"))
     assert codex.session(A).title == "Fix the build"
+
+
+# -- rows that stay as they are ----------------------------------------------------------------------------------------
+
+
+def read_again(codex, previous):
+    source = codex.provider.claim(str(codex.path / "state_5.sqlite"))
+    with open(source.path, "rb") as file:
+        return codex.provider.observe(source, file, 0, previous)
+
+
+def changed(codex, statement):
+    connection = sqlite3.connect(codex.path / "state_5.sqlite", isolation_level=None)
+    connection.execute(statement)
+    connection.close()
+
+
+def test_only_rows_that_changed_are_told_again(codex):
+    database(codex, {A: WHOLE, B: WHOLE})
+    first = read_again(codex, None)
+    changed(codex, f"UPDATE threads SET name = 'New' WHERE id = '{A}'")
+    second = read_again(codex, Previous(first.state, {}))
+    assert (set(first.facts), set(second.facts), second.same) == ({A, B}, {A}, {B})
+
+
+def test_a_row_that_is_deleted_is_neither_told_nor_the_same(codex):
+    database(codex, {A: WHOLE, B: WHOLE})
+    first = read_again(codex, None)
+    changed(codex, f"DELETE FROM threads WHERE id = '{A}'")
+    second = read_again(codex, Previous(first.state, {}))
+    assert (second.facts, second.same) == ({}, {B})
+
+
+def test_all_rows_are_told_when_somebody_else_wrote_the_index_in_between(codex):
+    database(codex, {A: WHOLE})
+    read_again(codex, None)
+    assert set(read_again(codex, Previous(b"another", {})).facts) == {A}
+
+
+def test_all_rows_are_told_when_a_column_was_added(codex):
+    database(codex, {A: WHOLE}, generation=40)
+    first = read_again(codex, None)
+    changed(codex, "ALTER TABLE threads ADD COLUMN name TEXT DEFAULT 'Migrated'")
+    assert read_again(codex, Previous(first.state, {})).facts[A]["name"] == "Migrated"
+
+
+def test_a_reading_that_failed_is_followed_by_a_whole_one(codex):
+    database(codex, {A: WHOLE})
+    read_again(codex, None)
+    path = codex.path / "state_5.sqlite"
+    good = path.read_bytes()
+    path.write_bytes(b"damaged" * 1000)
+    failed = read_again(codex, None)
+    path.write_bytes(good)
+    assert set(read_again(codex, Previous(failed.state, {})).facts) == {A}

@@ -13,7 +13,7 @@ import pytest
 
 from sessiond.providers import snapshot
 from sessiond.providers.scratch import Scratch, sweep
-from sessiond.providers.snapshot import SnapshotError, Snapshots
+from sessiond.providers.snapshot import SnapshotError, Snapshots, rows
 
 
 @pytest.fixture
@@ -186,6 +186,7 @@ def test_only_the_wal_is_copied_again_while_its_salts_stay(source, own, monkeypa
     with writer(source) as connection:
         connection.execute("INSERT INTO t VALUES (1)")
         snapshots.read(str(source), values)
+        snapshots.read(str(source), values)
         connection.execute("INSERT INTO t VALUES (2)")
         copied.clear()
         assert snapshots.read(str(source), values) == [1, 2]
@@ -196,7 +197,30 @@ def test_a_copy_that_is_not_kept_is_deleted_when_it_was_read(source, snapshots, 
     with writer(source) as connection:
         connection.execute("INSERT INTO t VALUES (1)")
         snapshots.read(str(source), values)
-        assert [p.name for p in own.rglob("*") if p.is_file()] == ["lock"]
+        assert list(own.iterdir()) == []
+
+
+def test_a_process_that_reads_once_keeps_no_copy(source, own):
+    snapshots = Snapshots(Scratch(str(own)), keep_bytes=1)
+    with writer(source) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+        snapshots.read(str(source), values)
+        assert list(own.iterdir()) == []
+        snapshots.read(str(source), values)
+        assert [p.suffix for p in own.rglob("*.db*")] == [".db"]
+        snapshots.forget(str(source))
+
+
+def test_a_copy_is_deleted_when_copying_fails(source, snapshots, own, monkeypatch):
+    def full(path, copy, _before):
+        with open(copy, "w") as file:
+            file.write("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(snapshot, "_copy_all", full)
+    with writer(source), pytest.raises(SnapshotError, match="No space left"):
+        snapshots.read(str(source), values)
+    assert list(own.iterdir()) == []
 
 
 def test_a_copy_is_deleted_when_using_it_fails(source, snapshots, own):
@@ -204,7 +228,7 @@ def test_a_copy_is_deleted_when_using_it_fails(source, snapshots, own):
         pass
     with pytest.raises(SnapshotError):
         snapshots.read(str(source), lambda connection: connection.execute("SELECT nothing FROM nowhere"))
-    assert [p.name for p in own.rglob("*") if p.is_file()] == ["lock"]
+    assert list(own.iterdir()) == []
 
 
 def test_copies_can_be_entered_by_their_user_alone(source, own):
@@ -277,7 +301,8 @@ def test_a_database_that_never_rests_is_given_up_after_a_bounded_time(source, sn
 def test_text_that_is_no_utf_8_does_not_stop_the_reading(source, snapshots):
     with writer(source) as connection:
         connection.execute("INSERT INTO t VALUES (CAST(x'61FF62' AS TEXT))")
-        assert snapshots.read(str(source), values) == ["a\ufffdb"]
+        found = snapshots.read(str(source), lambda connection: list(rows(connection, "SELECT x FROM t")))
+        assert found == [("a\ufffdb",)]
 
 
 # -- nothing left behind -----------------------------------------------------------------------------------------------

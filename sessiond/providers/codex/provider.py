@@ -144,7 +144,7 @@ class Codex:
 
     def observe(self, source: Source, file: BinaryFile, size: int, previous: Previous | None) -> Reading:
         if source.kind == DATABASE:
-            return self._observe_database(source.path)
+            return self._observe_database(source.path, previous)
         if source.kind == NAMES:
             return Reading(names.observe(file, size))
         if source.path.endswith(COMPRESSED):
@@ -156,12 +156,13 @@ class Codex:
         thread_id, facts, state = rollouts.observe(file, size, previous, places.id_in_name(source.path))
         return _one(source.path, thread_id, facts)._replace(state=state.pack(), gap_bytes=state.gap_bytes)
 
-    def _observe_database(self, path: str) -> Reading:
+    def _observe_database(self, path: str, previous: Previous | None) -> Reading:
         from sessiond.providers.codex import threads  # noqa: PLC0415 - most scans read no database
 
         if self._databases is None:
             self._databases = threads.Databases(self._scratch)
-        return threads.observe(self._databases, places.listed_databases(os.path.dirname(path)))
+        reading: Reading = self._databases.observe(places.listed_databases(os.path.dirname(path)), previous)
+        return reading
 
     def fill(self, source: Source, file: BinaryFile, previous: Previous, budget_bytes: int) -> Reading:
         state = rollouts.unpack(previous.state)

@@ -10,20 +10,23 @@ Columns by migration: docs/formats/codex.md, the state database.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from sessiond.model import Reading
+from sessiond.model import Previous, Reading
 from sessiond.providers.base import one_line, plain
 from sessiond.providers.codex.header import hidden_by, read_source
 from sessiond.providers.codex.places import is_thread_id
 from sessiond.providers.codex.settings import SETTING_CHARS, sandbox_of_row
 from sessiond.providers.scratch import Scratch
-from sessiond.providers.snapshot import Connection, SnapshotError, Snapshots
+from sessiond.providers.snapshot import Connection, SnapshotError, Snapshots, rows
 
 _MILLISECONDS = 1_577_836_800_000
 """From here on a time is in milliseconds, below it in seconds, whatever its column is called."""
-_TITLE = 1000
+_TITLE = 500
+"""Characters of a title or prompt that are looked at; white space in it is collapsed, 200 are kept."""
 _PATH = 4096
 _WORD = 200
 _COLUMNS = {
@@ -55,25 +58,51 @@ _COLUMNS = {
 _SPACES = "char(9, 10, 11, 12, 13, 32, 133, 160)"
 
 
+class Rows(NamedTuple):
+    facts: dict[str, dict[str, Any]]
+    """Thread id -> facts."""
+    same: frozenset[str]
+    """Ids of rows that are what they were."""
+
+
 def has_threads(connection: Connection) -> bool:
     return bool(_columns(connection))
 
 
-def read_threads(connection: Connection) -> dict[str, dict[str, Any]]:
-    """Thread id -> facts, for every row."""
+def read_threads(connection: Connection, seen: dict[str, int] | None = None) -> Rows:
+    """Every row: as facts, or as the same when it is one that was `seen`; `seen` is brought up to date."""
     present = _columns(connection)
     chosen = [name for name in _COLUMNS if name in present]
-    expressions = [f"substr({name}, 1, {_COLUMNS[name]})" if _COLUMNS[name] else name for name in chosen]
+    expressions = [_expression(name, present) for name in chosen]
     if {"title", "first_user_message"} <= present:
         chosen.append("titled")
         expressions.append(f"trim(title, {_SPACES}) <> trim(first_user_message, {_SPACES})")
     columns = ", ".join(["id", *expressions])
-    found = {}
-    for thread_id, *values in connection.execute(f"SELECT {columns} FROM threads"):  # noqa: S608 - names from the table above
-        key = thread_id.lower() if isinstance(thread_id, str) else ""
-        if is_thread_id(key):
-            found[key] = _facts(dict(zip(chosen, values, strict=True)))
-    return found
+    before = {} if seen is None else seen
+    now: dict[str, int] = {}
+    facts: dict[str, dict[str, Any]] = {}
+    same: list[str] = []
+    for row in rows(connection, f"SELECT {columns} FROM threads"):  # noqa: S608 - names from the table above
+        thread_id = row[0].lower() if isinstance(row[0], str) else ""
+        if not is_thread_id(thread_id):
+            continue
+        now[thread_id] = mark = hash(row)
+        if before.get(thread_id) == mark:
+            same.append(thread_id)
+        else:
+            facts[thread_id] = _facts(dict(zip(chosen, row[1:], strict=True)))
+    before.clear()
+    before.update(now)
+    return Rows(facts, frozenset(same))
+
+
+def _expression(name: str, present: set[str]) -> str:
+    """A column as it is selected; a preview or title that repeats the prompt comes as an empty text."""
+    length = _COLUMNS[name]
+    text = f"substr({name}, 1, {length})" if length else name
+    if name in ("preview", "title") and "first_user_message" in present:
+        return f"CASE WHEN {name} = first_user_message THEN '' ELSE {text} END"
+    return text
 
 
 def _columns(connection: Connection) -> set[str]:
@@ -139,26 +168,43 @@ def _source(text: object) -> tuple[str | None, str | None]:
         return read_source({key: True for key in ("subagent", "internal") if text.lstrip().startswith(f'{{"{key}"')})
 
 
-class Databases(Snapshots):
-    """The state databases of one process, read by private copies."""
+class Databases:
+    """The state databases of one process, read by private copies; remembers what each row was."""
 
     def __init__(self, scratch: str | None) -> None:
-        super().__init__(Scratch(scratch))
+        self._snapshots = Snapshots(Scratch(scratch))
+        self._seen: dict[str, _Seen] = {}
+
+    def observe(self, newest_first: Sequence[str], previous: Previous | None) -> Reading:
+        """The rows of the newest generation that has a table of threads.
+
+        When none can be read, the facts known before stay.
+        """
+        problem = None
+        for path in newest_first:
+            seen = self._known_rows(path, previous)
+            try:
+                found = self._snapshots.read(path, partial(_rows, seen=seen))
+            except SnapshotError as error:
+                problem = problem or str(error)
+                continue
+            if found is not None:
+                state = os.urandom(8)
+                self._seen[path] = _Seen(state, seen)
+                return Reading(found.facts, state, problem=problem, same=found.same)
+        return Reading({}, problem=problem or "it has no table named threads", partial=problem is not None)
+
+    def _known_rows(self, path: str, previous: Previous | None) -> dict[str, int]:
+        """What the rows were, if the index holds exactly what was read of this file then."""
+        last = self._seen.get(path)
+        return dict(last.rows) if last and previous and previous.state == last.state else {}
 
 
-def observe(databases: Databases, newest_first: Sequence[str]) -> Reading:
-    """The rows of the newest generation that has a table of threads; the facts known before stay when there is none."""
-    problem = None
-    for path in newest_first:
-        try:
-            facts = databases.read(path, _rows)
-        except SnapshotError as error:
-            problem = problem or f"{error}"
-            continue
-        if facts is not None:
-            return Reading(facts, problem=problem)
-    return Reading({}, problem=problem or "it has no table named threads", partial=problem is not None)
+class _Seen(NamedTuple):
+    state: bytes
+    """With which the reading was stored."""
+    rows: dict[str, int]
 
 
-def _rows(connection: Connection) -> dict[str, dict[str, Any]] | None:
-    return read_threads(connection) if has_threads(connection) else None
+def _rows(connection: Connection, seen: dict[str, int]) -> Rows | None:
+    return read_threads(connection, seen) if has_threads(connection) else None
