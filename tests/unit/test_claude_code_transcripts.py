@@ -226,6 +226,22 @@ def test_the_gap_pass_takes_the_newest_of_several_names():
     assert facts(fill(data, observe(data)))["custom_title"] == "Newer"
 
 
+def test_the_gap_pass_takes_a_newer_name_from_right_behind_a_known_one():
+    data = user("Start") + filler(2 << 20) + title("Known")
+    reading = observe(data)
+    data += filler(1000) + title("Newer") + filler(17 << 20, 2) + assistant(60)
+    reading = observe(data, stored(reading))
+    assert facts(reading)["custom_title"] == "Known"
+    assert facts(fill(data, reading))["custom_title"] == "Newer"
+
+
+def test_a_file_that_outgrew_its_first_reading_at_once_is_known_as_well_as_a_new_one():
+    small = title("Only a name", "ai-title", "aiTitle")
+    data = small + user("The first prompt") + title("Named early") + filler(18 << 20) + assistant(60)
+    assert facts(observe(data, stored(observe(small)))) == facts(observe(data))
+    assert facts(observe(data))["first_prompt"] == "The first prompt"
+
+
 def test_the_gap_pass_never_replaces_what_the_end_says():
     data = HEAD + filler(2 << 20) + title("In between") + filler(2 << 20) + assistant(60) + title("At the end")
     assert facts(fill(data, observe(data)))["custom_title"] == "At the end"

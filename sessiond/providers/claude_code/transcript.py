@@ -194,10 +194,8 @@ class Reader:
             return
         cut = chunk.data.rfind(b"\n") + 1
         self._fold(chunk._replace(data=chunk.data[:cut]), self._known, first=first)
-        if chunk.data.rstrip().endswith(b"}"):
-            self._seen = dict(self._known)
-            last = Chunk(chunk.end, chunk.end, chunk.data[cut:])
-            self._fold(last, self._seen, first=first)
+        self._seen = dict(self._known)
+        self._fold(Chunk(chunk.end, chunk.end, chunk.data[cut:]), self._seen, first=first)
 
     def _fold(self, chunk: Chunk, known: Known, *, first: bool, activity: bool = True) -> None:
         if not chunk.data:
