@@ -81,7 +81,8 @@ def test_a_damaged_file_still_gives_a_session_and_a_problem(codex, zstd, damage)
 
 @pytest.mark.parametrize("filling", [b"\0", b"\n", b"x"])
 def test_a_bomb_is_unpacked_to_a_bound_and_in_little_memory(codex, zstd, filling):
-    bomb = zstd.compress(lines(conversation(A)) + filling * (100 << 20))
+    behind_the_bound = lines([turn(model="never reached")])
+    bomb = zstd.compress(lines(conversation(A)) + filling * (100 << 20) + b"\n" + behind_the_bound)
     source = codex.provider.claim(str(codex.path / "sessions" / f"rollout-2026-09-01T12-00-00-{A}.jsonl.zst"))
     tracemalloc.start()
     try:
@@ -89,7 +90,7 @@ def test_a_bomb_is_unpacked_to_a_bound_and_in_little_memory(codex, zstd, filling
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert reading.facts[A]["prompt"] == "Fix the build"
+    assert (reading.facts[A]["prompt"], reading.facts[A]["model"]) == ("Fix the build", "gpt-5")
     assert peak < 40 << 20
 
 

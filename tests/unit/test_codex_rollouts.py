@@ -241,6 +241,14 @@ def test_a_rewritten_file_is_read_anew(change):
     assert facts["prompt"] == prompt
 
 
+def test_of_an_unfinished_last_line_that_is_no_whole_record_nothing_counts():
+    torn = lines([record("event_msg", user("Torn")["payload"], LATER)]).rstrip(b"\n")
+    for end in range(1, len(torn)):
+        _, facts, _ = read(lines([meta(A), turn()]) + torn[:end])
+        assert "prompt" not in facts
+        assert facts["updated_ms"] == CREATED_MS
+
+
 def test_an_unfinished_last_line_counts_when_it_is_whole_and_is_not_consumed():
     data = lines(conversation(A)) + lines([answer("more", LATER)]).rstrip(b"\n")
     _, facts, state = read(data)
@@ -275,6 +283,15 @@ def test_the_gap_tells_settings_unless_the_tail_did():
     middle = noise(2 << 20) + lines([turn(model="middle")]) + noise(2 << 20)
     assert filled(lines(conversation(A)) + middle)[0]["model"] == "middle"
     assert filled(lines(conversation(A)) + middle + lines([turn(model="last"), answer()]))[0]["model"] == "last"
+
+
+def test_the_gap_tells_a_name_unless_the_tail_did():
+    def named(name):
+        return lines([record("event_msg", {"type": "thread_name_updated", "thread_name": name})])
+
+    middle = noise(2 << 20) + named("middle") + noise(2 << 20)
+    assert filled(lines(conversation(A)) + named("first") + middle)[0]["name"] == "middle"
+    assert filled(lines(conversation(A)) + middle + named("last"))[0]["name"] == "last"
 
 
 def test_the_gap_does_not_turn_the_clock_back():

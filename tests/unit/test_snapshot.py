@@ -249,6 +249,32 @@ def test_copies_can_be_entered_by_their_user_alone(source, own):
     assert modes == [(0o600, 0o700)]
 
 
+LOOK = snapshot._Look((1, 2), (4096, 5, 5), b"counter", b"w" * 32, (3, 512, b"j" * 28), 8192)
+COPIED = snapshot._Copied(b"counter", b"w" * 32 + b"frames", b"j" * 28 + b"pages")
+
+
+@pytest.mark.parametrize(
+    ("before", "copied", "after", "whole"),
+    [
+        (LOOK, COPIED, LOOK, True),
+        (LOOK, COPIED, LOOK._replace(unchanged=(8192, 6, 6), counter=b"other"), True),
+        (LOOK, COPIED, LOOK._replace(wal=b"x" * 32), False),
+        (LOOK, COPIED._replace(wal=b"x" * 32), LOOK, False),
+        (LOOK, COPIED._replace(wal=b""), LOOK, False),
+        (LOOK, COPIED, LOOK._replace(inode=(1, 9)), False),
+        (LOOK, COPIED, LOOK._replace(journal=None), False),
+        (LOOK._replace(wal=b""), COPIED, LOOK._replace(wal=b""), True),
+        (LOOK._replace(wal=b""), COPIED, LOOK, False),
+        (LOOK._replace(wal=b""), COPIED, LOOK._replace(wal=b"", unchanged=(4096, 6, 5)), False),
+        (LOOK._replace(wal=b""), COPIED, LOOK._replace(wal=b"", counter=b"other"), False),
+        (LOOK._replace(wal=b""), COPIED._replace(counter=b"other"), LOOK._replace(wal=b""), False),
+        (LOOK._replace(wal=b""), COPIED._replace(journal=b"k" * 28), LOOK._replace(wal=b""), False),
+    ],
+)
+def test_a_copy_is_whole_only_when_nothing_that_matters_changed_meanwhile(before, copied, after, whole):
+    assert snapshot._is_whole(before, copied, after) is whole
+
+
 DAMAGE = {
     "no bytes": lambda data: b"",
     "no database": lambda data: b"hello" * 1000,
