@@ -153,7 +153,7 @@ def read_tail(file: BinaryFile, start: int, size: int, enough: Callable[[bytes],
     begin = size
     data = b""
     while True:
-        low = max(start, size - want)
+        low = max(start, size - want - 1)  # one more: a line that begins right there is whole
         data = read_at(file, low, begin - low) + data
         begin = low
         first = 0 if begin == start else data.find(b"\n") + 1

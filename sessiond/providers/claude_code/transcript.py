@@ -99,14 +99,26 @@ class Reader:
         if self._gap is not None:
             self._reach_back()
 
-    def _reach_back(self) -> None:
-        """Take as much of the gap's end into the tail as reading anew would, whose tail grows to the last activity."""
-        low, high = self._gap or (0, 0)
+    def is_better_anew(self) -> bool:
+        """Whether reading anew would leave no gap where there was one, and so tell first facts from behind it."""
+        if self._head_end is None or self._tail_start() > self._head_end:
+            return False
+        anew = Reader(self._file, self._size, self._name)
+        anew.whole()
+        return anew._head_end is None
+
+    def _tail_start(self) -> int:
+        """Where the tail would begin on reading anew: it grows to the last activity."""
         active_at = self._known["updated_ms"][0] if "updated_ms" in self._known else BEFORE_ALL
         want = chunks.TAIL_BYTES
         while self._size - want > active_at and want < chunks.TAIL_MAX_BYTES:
             want *= 2
-        reached = max(low, self._size - want)
+        return self._size - want
+
+    def _reach_back(self) -> None:
+        """Take as much of the gap's end into the tail as reading anew would."""
+        low, high = self._gap or (0, 0)
+        reached = max(low, self._tail_start())
         if reached >= high:
             return
         for chunk in jsonl.read_back(self._file, reached, high, high - reached):
@@ -132,16 +144,12 @@ class Reader:
         if self._gap is None:
             return
         low, high = self._gap
-        old = _load(
-            facts if state.committed is None else state.committed,
-            state.places,
-            unplaced=low if state.end > low else BEFORE_ALL,
-        )
-        middle = {
-            fact: found if fact in LAST else (high, found[1])
-            for fact, found in old.items()
-            if (low <= found[0] < high if fact in LAST else untouched or fact != "updated_ms")
-        }
+        unplaced = low - 1 if state.end > low else BEFORE_ALL  # told by the beginning, which was read as a whole then
+        old = _load(facts if state.committed is None else state.committed, state.places, unplaced)
+        middle = {fact: found for fact, found in old.items() if fact in LAST and unplaced <= found[0] < high}
+        for fact, (_, value) in old.items():
+            if fact not in LAST and (untouched or fact != "updated_ms"):
+                middle[fact] = high, value
         self._known = _combined(self._known, middle)
         if self._seen is not None:
             self._seen = _combined(self._seen, middle)
@@ -272,7 +280,9 @@ def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: P
     grown = size >= state.end and size != state.size and seal == state.seal
     if grown and not _outgrown(state, size):
         reader.appended(facts, state)
-        return reader.reading(session_id)
+        if not reader.is_better_anew():
+            return reader.reading(session_id)
+        reader = Reader(file, size, name)
     reader.whole()
     if seal[0] == state.seal[0] and not grown:
         reader.keep_middle(facts, state, untouched=size == state.size and seal == state.seal)
