@@ -23,14 +23,22 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
     `repos` are the folders and the main checkouts of the present repository, for --repo.
     """
     env = context.environment()
-    reader = context.fresh_reader(env, refresh=not values.get("no_refresh"))
-    filters = _filters(words, values, reader, repos)
+    with context.fresh_reader(env, refresh=not values.get("no_refresh")) as reader:
+        found = _answer(reader, _filters(words, values, reader, repos), values)
+    if found:
+        return 0
+    return 9 if reader.doubtful else 1
+
+
+def _answer(reader: Reader, filters: Filters, values: Values) -> int:
+    """Print the answer and what is left of it; how many sessions were shown."""
     order = str(values.get("sort") or "updated")
-    limit = values.get("limit")
+    color = str(values.get("color") or "auto")
     as_table = output.is_terminal() and not values.get("json")
+    limit = values.get("limit")
     if limit is None and as_table:
         limit = TERMINAL_ROWS
-    most = int(limit) if isinstance(limit, int) and limit > 0 else None
+    most = limit if isinstance(limit, int) and limit > 0 else None
     columns = query.JSON if values.get("json") else query.TABLE if as_table else query.LINE
     search = Search(reader, filters, order=order, limit=None if most is None else most + 1)
     rows = search.find(columns)
@@ -38,16 +46,12 @@ def run(words: Sequence[str], values: Values, repos: tuple[tuple[str, ...], tupl
     rows = rows[:most]
     if values.get("json"):
         output.write(render.json_array([str(r[0]) for r in rows]))
-    elif as_table:
-        if rows:
-            output.write(_table(reader, rows, filters, order, str(values.get("color") or "auto")))
-    else:
-        output.write(_lines(rows, filters, str(values.get("color") or "auto")))
+    elif not as_table:
+        output.write(_lines(rows, filters, color))
+    elif rows:
+        output.write(_table(reader, rows, filters, order, color))
     _say_what_is_left(search, len(rows), most, truncated=truncated)
-    reader.close()
-    if rows:
-        return 0
-    return 9 if reader.doubtful else 1
+    return len(rows)
 
 
 def _filters(

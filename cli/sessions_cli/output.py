@@ -10,15 +10,14 @@ from sessions_cli.render import printable
 
 
 def write(text: str) -> None:
-    """Results, written out at once so that talk comes after them; UTF-8 unless the terminal's locale cannot show it."""
+    """Results: UTF-8, or what the terminal's locale can show; there at once, so that talk comes after them."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    encoding = "utf-8"
-    if is_terminal():
-        encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.flush()
+    shown = is_terminal()
+    encoding = sys.stdout.encoding if shown else "utf-8"
     sys.stdout.buffer.write(text.encode(encoding, "backslashreplace"))
-    sys.stdout.buffer.flush()
+    if shown:
+        sys.stdout.buffer.flush()
 
 
 def say(line: str) -> None:

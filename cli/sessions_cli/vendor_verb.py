@@ -21,9 +21,8 @@ EFFECTS = {
 def carry_out(verb: str, id_text: str, *, yes: bool, refresh: bool) -> int:
     """Show what will happen, ask, and become the vendor's program. Raises what stands against it."""
     env = context.environment()
-    reader = context.fresh_reader(env, refresh=refresh)
-    session = _find(reader, id_text)
-    reader.close()
+    with context.fresh_reader(env, refresh=refresh) as reader:
+        session = _find(reader, id_text)
     cli = providers.load(config.homes(config.load(env), env), session.app).cli
     _check(verb, session, cli)
     program = moment.find_program(cli.program, env)

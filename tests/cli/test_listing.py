@@ -230,6 +230,11 @@ def test_more_than_the_limit_is_told(client):
     assert "--limit 0" in client("list", "--limit", "1").err
 
 
+def test_exactly_the_limit_is_not_more_than_it(client):
+    client.fill(session(A), session(B))
+    assert client("list", "--limit", "2").err == ""
+
+
 def test_found_is_0_and_nothing_found_is_1(client):
     client.fill(session(A, title="word"))
     assert client("word").code == 0

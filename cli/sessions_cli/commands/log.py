@@ -29,9 +29,9 @@ def command(id: str, *, last: int | None, as_json: bool, no_refresh: bool) -> in
 
     What tools did is left out; --json has everything that was recorded. ID is as in `sessions show`.
     """
-    reader = context.fresh_reader(context.environment(), refresh=not no_refresh)
-    log = history.read(_file_of(context.find_one(reader, id)))
-    reader.close()
+    with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
+        session = context.find_one(reader, id)
+    log = history.read(_file_of(session))
     lines = map(_entry, _newest(log.entries, last)) if as_json else map(_message, _newest(log.said, last))
     try:
         return 0 if _printed(lines) else 1

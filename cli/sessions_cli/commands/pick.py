@@ -33,9 +33,9 @@ def command(words: tuple[str, ...], *, no_refresh: bool) -> int:
 
     With fzf on PATH it is a live picker with a preview, else a numbered list.
     """
-    reader = context.fresh_reader(context.environment(), refresh=not no_refresh)
-    session = choose(reader, words)
-    return 1 if session is None else resume_session(reader, session, Options())
+    with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
+        session = choose(reader, words)
+        return 1 if session is None else resume_session(reader, session, Options())
 
 
 def choose(reader: Reader, words: Sequence[str]) -> Session | None:

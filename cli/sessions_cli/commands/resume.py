@@ -80,13 +80,13 @@ def command(
         show_only=print_line or as_json,
     )
     options = Options(choices, yes, print_line, as_json)
-    reader = context.fresh_reader(context.environment(), refresh=not no_refresh)
-    if id_text is None:
-        from sessions_cli.commands.pick import choose  # noqa: PLC0415 - only where one is to be chosen
+    with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
+        if id_text is None:
+            from sessions_cli.commands.pick import choose  # noqa: PLC0415 - only where one is to be chosen
 
-        session = choose(reader, ())
-        return 1 if session is None else resume_session(reader, session, options)
-    return resume_session(reader, find(reader, id_text), options)
+            session = choose(reader, ())
+            return 1 if session is None else resume_session(reader, session, options)
+        return resume_session(reader, find(reader, id_text), options)
 
 
 def find(reader: Reader, text: str) -> Session:

@@ -22,9 +22,9 @@ def command(id: str, *, sources: bool, as_json: bool, no_refresh: bool) -> int: 
 
     ID is a whole id, a unique beginning of 4 or more characters, a unique end of 6 or more, or @1 for the newest.
     """
-    reader = context.fresh_reader(context.environment(), refresh=not no_refresh)
-    session = context.find_one(reader, id)
-    told = _sources(reader, session) if sources else None
+    with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
+        session = context.find_one(reader, id)
+        told = _sources(reader, session) if sources else None
     if as_json:
         output.write(_as_json(session, told))
         return 0

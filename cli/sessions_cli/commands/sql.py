@@ -26,25 +26,28 @@ def command(query: str | None, *, as_json: bool, as_csv: bool, no_refresh: bool)
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
-    reader = context.fresh_reader(context.environment(), refresh=not no_refresh)
-    if query is None:
-        return _shell(reader.path)
-    try:
-        answer = guard.ask(reader, query)
-    except guard.BadQueryError as error:
-        raise click.UsageError(render.printable(str(error))) from error
-    if as_json:
-        output.write(_as_json(answer))
-    elif as_csv:
-        output.write(_as_csv(answer))
-    elif output.is_terminal():
-        output.write(_as_table(answer))
-    else:
-        output.write(render.tab_separated([[_text(v) for v in row] for row in answer.rows]))
+    with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
+        if query is None:
+            return _shell(reader.path)
+        try:
+            answer = guard.ask(reader, query)
+        except guard.BadQueryError as error:
+            raise click.UsageError(render.printable(str(error))) from error
+    output.write(_as_text(answer, as_json=as_json, as_csv=as_csv))
     if answer.is_cut:
         output.say(f"the first {len(answer.rows)} rows; there are more")
         return 9
     return 0 if answer.rows else 9 if reader.doubtful else 1
+
+
+def _as_text(answer: guard.Answer, *, as_json: bool, as_csv: bool) -> str:
+    if as_json:
+        return _as_json(answer)
+    if as_csv:
+        return _as_csv(answer)
+    if output.is_terminal():
+        return _as_table(answer)
+    return render.tab_separated([[_text(v) for v in row] for row in answer.rows])
 
 
 def _shell(path: str) -> int:
