@@ -14,7 +14,10 @@ _LAST_RESORTS = (("prompt", "first_prompt"), ("command", "command"))
 
 def merge(observations: Sequence[Observation]) -> Session | Excluded:
     """One row of all copies of a transcript and its name file, or why there is none."""
-    copies = sorted((o for o in observations if o.source.kind == TRANSCRIPT), key=_activity, reverse=True)
+    copies = [o for o in observations if o.source.kind == TRANSCRIPT]
+    names = [o for o in observations if o.source.kind != TRANSCRIPT]
+    if len(copies) > 1:
+        copies.sort(key=_activity, reverse=True)
     if not copies:
         return Excluded(Reason.MISSING)
     reasons = [why_not(copy) for copy in copies]
@@ -25,7 +28,7 @@ def merge(observations: Sequence[Observation]) -> Session | Excluded:
     facts = newest.facts
     opening = facts.get("opening") or {}
     cwd = facts.get("cwd") or facts.get("first_cwd")
-    title_from, title = _title(copies, [o for o in observations if o.source.kind != TRANSCRIPT])
+    title_from, title = _title(copies, names)
     origin = facts.get("entrypoint")
     worktree = facts.get("worktree")
     return Session(
@@ -76,8 +79,9 @@ def why_not(copy: Observation) -> Reason | None:
 
 def _title(copies: list[Observation], names: list[Observation]) -> tuple[str | None, str | None]:
     """(kind, title): kind first, recency second. The name file is newer than any name in a transcript."""
-    folder = project_folder(copies[0].source)
-    names = sorted(names, key=lambda o: (project_folder(o.source) == folder, o.fingerprint.mtime_ns), reverse=True)
+    if len(names) > 1:
+        folder = project_folder(copies[0].source)
+        names.sort(key=lambda o: (project_folder(o.source) == folder, o.fingerprint.mtime_ns), reverse=True)
     for kind, fact in _TITLES:
         for observation in [*names, *copies]:
             title = observation.facts.get(fact)
