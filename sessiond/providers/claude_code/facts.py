@@ -8,33 +8,17 @@ docs/formats/claude-code.md.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from sessiond.jsonl import BinaryFile
 from sessiond.providers.base import one_line, plain, time_ms
 from sessiond.providers.claude_code import prompt
-from sessiond.providers.claude_code.folder import matching
+from sessiond.providers.claude_code.activity import CONVERSATION_KEYS, is_conversation
+from sessiond.providers.claude_code.directory import last_directory, worktree
+from sessiond.providers.claude_code.known import Known
 from sessiond.providers.claude_code.lines import Lines, Record
 from sessiond.providers.claude_code.summary import last_summary
-
-Known = dict[str, tuple[int, Any]]
-"""Fact -> (offset of its line, value)."""
-
-CONVERSATION = ("user", "assistant")
-_CONVERSATION_KEYS = (b'"user"', b'"assistant"')
-_TIMESTAMP = b'"timestamp"'
-_STAMP_END = len('"timestamp":"2026-01-31T10:00:00.000Z"')
-STAMP_BYTES = 48
-"""No time is written longer."""
-_CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\\n]|\\.)*")')
-
-
-def is_conversation(record: Record) -> bool:
-    return record.get("type") in CONVERSATION
-
 
 # -- first-facts -----------------------------------------------------------------------------------------------------
 
@@ -68,7 +52,7 @@ def _put_first(lines: Lines, known: Known, fact: str, key: bytes, read: Callable
 
 def _opening(lines: Lines, known: Known) -> None:
     """What the first conversation record says of the kind of session; a fork carries its parent on every record."""
-    for offset, record in lines.first(*_CONVERSATION_KEYS):
+    for offset, record in lines.first(*CONVERSATION_KEYS):
         if not is_conversation(record):
             continue
         opening: Record = {}
@@ -135,7 +119,7 @@ def last_facts(lines: Lines, known: Known, name: str, file: BinaryFile) -> None:
                         known[fact] = offset, value
                         break
     if "cwd" not in known or known["cwd"][0] < start:
-        _directory(lines, known, name)
+        last_directory(lines, known, name)
     if "summary" not in known or known["summary"][0] < start:
         found = last_summary(lines, file)
         if found is not None:
@@ -183,16 +167,6 @@ def _title(kind: str, key: str) -> Callable[[Record], str | None]:
     return lambda record: one_line(record.get(key)) if record.get("type") == kind else None
 
 
-def _worktree(record: Record) -> list[str] | None:
-    """[path, directory before] of the last `worktree-state` record; empty after the worktree was left."""
-    if record.get("type") != "worktree-state":
-        return None
-    state = record.get("worktreeSession")
-    if not isinstance(state, dict):
-        return [] if state is None and "worktreeSession" in record else None
-    return [plain(state.get("worktreePath")) or "", plain(state.get("originalCwd")) or ""]
-
-
 _LAST: tuple[tuple[str, bytes, Callable[[Record], Any]], ...] = (
     ("branch", b'"gitBranch"', _branch),
     ("version", b'"version"', _version),
@@ -204,111 +178,5 @@ _LAST_NOTES: tuple[tuple[str, bytes, Callable[[Record], Any]], ...] = (
     ("custom_title", b'"customTitle"', _title("custom-title", "customTitle")),
     ("ai_title", b'"aiTitle"', _title("ai-title", "aiTitle")),
     ("agent_name", b'"agentName"', _title("agent-name", "agentName")),
-    ("worktree", b'"worktreeSession"', _worktree),
+    ("worktree", b'"worktreeSession"', worktree),
 )
-LAST = frozenset({*(fact for fact, _, _ in (*_LAST, *_LAST_NOTES)), "cwd", "summary"})
-
-
-def _directory(lines: Lines, known: Known, name: str) -> None:
-    """The newest directory told of, or one above it, that the project folder is named after.
-
-    Told by `cwd` of any record, `relocatedCwd` of `relocated` ones, `worktreePath` of `worktree-state` ones.
-    """
-    best = _matching_cwd(lines, name)
-    for key, read in ((b'"relocatedCwd"', _relocated), (b'"worktreePath"', _worktree_path)):
-        for offset, record in lines.last_note(key):
-            value = read(record)
-            match = matching(value, name) if value else None
-            if match is not None:
-                if best is None or offset > best[0]:
-                    best = offset, match
-                break
-    if best is not None:
-        known["cwd"] = best
-
-
-def _matching_cwd(lines: Lines, name: str) -> tuple[int, str] | None:
-    data = lines.data
-    elsewhere: set[bytes] = set()
-    hit = data.rfind(b'"cwd"')
-    while hit >= 0:
-        value = _CWD.match(data, hit)
-        if value is not None and value[1] not in elsewhere:
-            if _fitting(value[1], name) is None:
-                elsewhere.add(value[1])
-            else:
-                for offset, record in lines.around(hit):
-                    directory = plain(record.get("cwd"))
-                    match = matching(directory, name) if directory else None
-                    if match is not None:
-                        return offset, match
-        hit = data.rfind(b'"cwd"', 0, hit)
-    return None
-
-
-def _fitting(text: bytes, name: str) -> str | None:
-    try:
-        directory = plain(json.loads(text)) if b"\\" in text else plain(text[1:-1].decode())
-    except ValueError:
-        return None
-    return matching(directory, name) if directory else None
-
-
-def _relocated(record: Record) -> str | None:
-    return plain(record.get("relocatedCwd")) if record.get("type") == "relocated" else None
-
-
-def _worktree_path(record: Record) -> str | None:
-    state = _worktree(record)
-    return (state[0] or None) if state else None
-
-
-def last_activity(lines: Lines, known: Known) -> None:
-    """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
-    newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
-    for stamp, position in _newest_first(lines.data):
-        text = stamp.decode("ascii", "replace")
-        moment = time_ms(text)
-        if moment is None:
-            continue
-        if moment <= newest_ms:
-            return
-        if lines.line_holds(position, *_CONVERSATION_KEYS):
-            for offset, record in lines.around(position):
-                if is_conversation(record) and record.get("timestamp") == text:
-                    known["updated_ms"] = offset, moment
-                    return
-
-
-def _newest_first(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """(value, position) of `timestamp` keys, the largest value first: mostly that of the newest record is enough.
-
-    It is looked for among the values as Claude Code writes them, without white space around them.
-    """
-    stamps = []
-    hit = data.rfind(_TIMESTAMP)
-    while hit >= 0:
-        stamps.append(data[hit + len(_TIMESTAMP) : hit + _STAMP_END])
-        hit = data.rfind(_TIMESTAMP, 0, hit)
-    if not stamps:
-        return
-    newest = max(stamps)
-    if newest.endswith(b'Z"') and min(stamps).startswith(b':"'):
-        yield newest[2:-1], data.rfind(newest)
-    yield from sorted(_stamps(data), reverse=True)
-
-
-def _stamps(data: bytes) -> list[tuple[bytes, int]]:
-    """(value, position) of all `timestamp` keys, of whatever records."""
-    found = []
-    hit = data.rfind(_TIMESTAMP)
-    while hit >= 0:
-        start = hit + len(_TIMESTAMP) + 2
-        end = start + len("2026-01-31T10:00:00.000Z")
-        if data[start - 2 : start] != b':"' or data[end : end + 1] != b'"':
-            start = data.find(b'"', start - 2, start + 2) + 1
-            end = data.find(b'"', start, start + STAMP_BYTES)
-        if start:
-            found.append((data[start:end], hit))
-        hit = data.rfind(_TIMESTAMP, 0, hit)
-    return found

@@ -6,46 +6,18 @@ reading yields what reading the whole yields; across a gap it never knows less t
 
 from __future__ import annotations
 
-import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from sessiond import jsonl
 from sessiond.jsonl import BinaryFile, Chunk, chunks
 from sessiond.model import Previous, Reading
-from sessiond.providers.claude_code.facts import LAST, Known, first_directory, first_facts, last_activity, last_facts
+from sessiond.providers.claude_code.activity import last_activity
+from sessiond.providers.claude_code.facts import first_directory, first_facts, last_facts
+from sessiond.providers.claude_code.known import BEFORE_ALL, LAST, PLACED, Known, combined, load, store
 from sessiond.providers.claude_code.lines import Lines
+from sessiond.providers.claude_code.state import State
 
 GAP_BLOCK_BYTES = 4 << 20
-PLACED = LAST | {"updated_ms"}
-BEFORE_ALL = -1
-"""Offset of a fact whose place no longer matters: all that is read from now on is newer."""
-
-
-class State(NamedTuple):
-    end: int
-    """Where the next line to be read begins."""
-    size: int
-    seal: list[int]
-    head_end: int | None = None
-    """Where the contiguous beginning ends, when there is or was a gap behind it."""
-    gap: tuple[int, int] | None = None
-    """The part nobody has looked at."""
-    places: dict[str, int] | None = None
-    """Last-fact -> offset, kept when there is or was a gap."""
-    committed: dict[str, Any] | None = None
-    """The facts without those of a last line that has no newline yet, when that makes a difference."""
-
-    def encode(self) -> bytes:
-        pairs = {key: value for key, value in zip(self._fields, self, strict=True) if value is not None}
-        return json.dumps(pairs).encode()
-
-    @classmethod
-    def decode(cls, data: bytes) -> State | None:
-        try:
-            state = cls(**json.loads(data))
-        except (ValueError, TypeError):
-            return None
-        return state._replace(gap=(state.gap[0], state.gap[1])) if state.gap else state
 
 
 class Reader:
@@ -83,12 +55,12 @@ class Reader:
         seen, self._seen = self._seen, None
         self._fold(head, self._known, first=True, activity="updated_ms" not in self._known)
         if seen is not None:
-            self._seen = _combined(self._known, seen)
+            self._seen = combined(self._known, seen)
         self._end = tail.end
 
     def appended(self, facts: dict[str, Any], state: State) -> None:
         """Go on where the last reading stopped."""
-        self._known = _load(facts if state.committed is None else state.committed, state.places)
+        self._known = load(facts if state.committed is None else state.committed, state.places)
         self._end, self._head_end, self._gap = state.end, state.head_end, state.gap
         chunk = jsonl.read_appended(self._file, state.end, self._size)
         if chunk is None:
@@ -132,9 +104,9 @@ class Reader:
         last_facts(lines, found, self._name, self._file)
         if "updated_ms" not in self._known:
             last_activity(lines, found)
-        self._known = _combined(self._known, found)
+        self._known = combined(self._known, found)
         if self._seen is not None:
-            self._seen = _combined(self._seen, found)
+            self._seen = combined(self._seen, found)
 
     def keep_middle(self, facts: dict[str, Any], state: State, *, untouched: bool) -> None:
         """After reading anew: what the old reading knew and this one passed over.
@@ -145,20 +117,20 @@ class Reader:
             return
         low, high = self._gap
         unplaced = low - 1 if state.end > low else BEFORE_ALL  # told by the beginning, which was read as a whole then
-        old = _load(facts if state.committed is None else state.committed, state.places, unplaced)
+        old = load(facts if state.committed is None else state.committed, state.places, unplaced)
         middle = {fact: found for fact, found in old.items() if fact in LAST and unplaced <= found[0] < high}
         for fact, (_, value) in old.items():
             if fact not in LAST and (untouched or fact != "updated_ms"):
                 middle[fact] = high, value
-        self._known = _combined(self._known, middle)
+        self._known = combined(self._known, middle)
         if self._seen is not None:
-            self._seen = _combined(self._seen, middle)
+            self._seen = combined(self._seen, middle)
         if untouched:
             self._gap = state.gap
 
     def fill(self, facts: dict[str, Any], state: State, budget_bytes: int) -> None:
         """Look through the gap, last block first, for what nearer places did not tell; the rest is given up."""
-        self._known = _load(facts if state.committed is None else state.committed, state.places)
+        self._known = load(facts if state.committed is None else state.committed, state.places)
         if state.committed is not None:
             late = {fact: (state.end, value) for fact, value in facts.items() if state.committed.get(fact) != value}
             self._seen = self._known | late
@@ -171,8 +143,8 @@ class Reader:
     # -- results -----------------------------------------------------------------------------------------------------
 
     def reading(self, session_id: str) -> Reading:
-        committed = _store(self._known)
-        facts = committed if self._seen is None else _store(self._seen)
+        committed = store(self._known)
+        facts = committed if self._seen is None else store(self._seen)
         state = State(
             self._end,
             self._size,
@@ -225,44 +197,6 @@ def _has_activity(data: bytes) -> bool:
     known: Known = {}
     last_activity(Lines(Chunk(0, len(data), data)), known)
     return bool(known)
-
-
-def _combined(one: Known, other: Known) -> Known:
-    """What two parts of a file tell together, in whatever order they were read."""
-    known = dict(one)
-    for fact, found in other.items():
-        if fact not in known:
-            known[fact] = found
-        elif fact in LAST:
-            known[fact] = max(known[fact], found, key=_place)
-        elif fact == "updated_ms":
-            known[fact] = max(known[fact], found, key=_value)
-        else:
-            known[fact] = min(known[fact], found, key=_place)
-    if "first_prompt" in known:
-        known.pop("command", None)
-    return known
-
-
-def _place(found: tuple[int, Any]) -> int:
-    return found[0]
-
-
-def _value(found: tuple[int, Any]) -> Any:
-    return found[1]
-
-
-def _store(known: Known) -> dict[str, Any]:
-    """The facts as the index keeps them."""
-    facts = {fact: value for fact, (_, value) in known.items()}
-    if "opening" in known or "updated_ms" in known:
-        facts.pop("readable", None)
-    return dict(sorted(facts.items()))
-
-
-def _load(facts: dict[str, Any], places: dict[str, int] | None, unplaced: int = BEFORE_ALL) -> Known:
-    places = places or {}
-    return {fact: (places.get(fact, unplaced if fact in LAST else BEFORE_ALL), facts[fact]) for fact in facts}
 
 
 def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: Previous | None) -> Reading:
