@@ -294,14 +294,36 @@ def test_the_gap_tells_a_name_unless_the_tail_did():
     assert filled(lines(conversation(A)) + middle + named("last"))[0]["name"] == "last"
 
 
+def test_the_gap_tells_a_branch_unless_the_tail_did():
+    def corrected(branch):
+        return lines([meta(A, git={"branch": branch})])
+
+    start = lines(conversation(A, git={"branch": "first"})) + noise(2 << 20)
+    assert filled(start + corrected("middle") + noise(2 << 20))[0]["branch"] == "middle"
+    assert filled(start + corrected("middle") + noise(2 << 20) + corrected("last"))[0]["branch"] == "last"
+
+
+def test_a_later_gap_is_newer_than_what_an_earlier_tail_told():
+    start = lines(conversation(A)) + noise(2 << 20) + lines([turn(model="earlier"), answer()])
+    thread_id, facts, state = read(start)
+    assert (facts["model"], state.gap_bytes > 0) == ("earlier", True)
+    data = start + noise(9 << 20) + lines([turn(model="later")]) + noise(9 << 20)
+    _, facts, state = read(data, Previous(state.pack(), {thread_id: facts}))
+    facts, _ = rollouts.fill(io.BytesIO(data), thread_id, facts, state, 64 << 20)
+    assert facts["model"] == "later"
+
+
 def test_the_gap_does_not_turn_the_clock_back():
     data = lines(conversation(A)) + noise(4 << 20) + lines([answer("end", LATER)])
     assert filled(data)[0]["updated_ms"] == LATER_MS
 
 
 def test_what_the_gap_told_survives_growth_and_another_look():
-    named = lines([record("event_msg", {"type": "thread_name_updated", "thread_name": "Found"})])
-    data = lines(conversation(A)) + noise(2 << 20) + named + noise(2 << 20)
+    first, named = (
+        lines([record("event_msg", {"type": "thread_name_updated", "thread_name": name})])
+        for name in ("First", "Found")
+    )
+    data = lines(conversation(A)) + first + noise(2 << 20) + named + noise(2 << 20)
     facts, state = filled(data)
     _, again, state = read(data, Previous(state.pack(), {A: facts}))
     assert (again["name"], state.gap_bytes) == ("Found", 0)

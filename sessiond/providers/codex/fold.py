@@ -20,8 +20,10 @@ FROM_MESSAGE = 2
 """The prompt is that of a message, because no event was seen yet."""
 TAIL_SETTINGS = 4
 TAIL_NAME = 8
-"""What a suffix said: the gap before it is older."""
-WAS_GAP = 16
+TAIL_BRANCH = 16
+"""What the suffix said: the gap before it is older."""
+OF_TAIL = TAIL_SETTINGS | TAIL_NAME | TAIL_BRANCH
+WAS_GAP = 32
 """The file has, or had, a part that nobody read in order: what is appended is no longer the contiguous prefix."""
 
 SETTINGS_TAIL_BYTES = 1 << 20
@@ -54,11 +56,7 @@ class Fold:
 
     def suffix(self, data: bytes) -> None:
         """Lines behind a gap: only what the newest lines tell."""
-        before = self.facts.get("name")
-        if self._latest(data):
-            self.flags |= TAIL_SETTINGS
-        if self.facts.get("name") != before:
-            self.flags |= TAIL_NAME
+        self.flags |= self._latest(data)
         self._talk(data)
 
     def middle(self, data: bytes) -> None:
@@ -66,10 +64,7 @@ class Fold:
         known = dict(self.facts)
         self._prompt(data)
         self._latest(data)
-        keep = ["updated_ms", "branch", *(SETTINGS if self.flags & TAIL_SETTINGS else ())]
-        if self.flags & TAIL_NAME:
-            keep.append("name")
-        for key in keep:
+        for key in ("updated_ms", *told_by_tail(self.flags)):
             _put(self.facts, key, known.get(key))
 
     @staticmethod
@@ -142,33 +137,49 @@ class Fold:
 
     # -- last facts --------------------------------------------------------------------------------------------------
 
-    def _latest(self, data: bytes) -> bool:
-        """Take over what the newest lines tell; whether a turn's settings were among it."""
+    def _latest(self, data: bytes) -> int:
+        """Take over what the newest lines tell; what was among it, as flags."""
+        told = 0
         moment = _last_time(data)
         if moment is not None:
             self.facts["updated_ms"] = moment
         if b'"session_meta"' in data:
-            self._git(data)
+            told |= self._git(data)
         if b'"thread_name_updated"' in data:
-            self._name(data)
+            told |= self._name(data)
         settings = newest_settings(data)
         for key, value in settings.items():
             _put(self.facts, key, value)
-        return bool(settings)
+        return told | (TAIL_SETTINGS if settings else 0)
 
-    def _git(self, data: bytes) -> None:
+    def _git(self, data: bytes) -> int:
         """A later header of the same thread corrects its git facts; one of another thread is copied history."""
+        told = 0
         for line in lines_with(data, (b'"session_meta"',)):
             record = parse(line)
             payload = record.get("payload") if record and record.get("type") == "session_meta" else None
             if isinstance(payload, dict) and isinstance(payload.get("git"), dict) and thread_id(payload) == self._id:
                 _put(self.facts, "branch", branch_of(payload))
+                told = TAIL_BRANCH
+        return told
 
-    def _name(self, data: bytes) -> None:
+    def _name(self, data: bytes) -> int:
+        told = 0
         for line in lines_with(data, (b'"thread_name_updated"',)):
             payload = (parse(line) or {}).get("payload")
             if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
                 _put(self.facts, "name", one_line(payload.get("thread_name")))
+                told = TAIL_NAME
+        return told
+
+
+def told_by_tail(flags: int) -> tuple[str, ...]:
+    """The facts that a gap cannot change, because the lines behind it told them."""
+    return (
+        *(SETTINGS if flags & TAIL_SETTINGS else ()),
+        *(("name",) if flags & TAIL_NAME else ()),
+        *(("branch",) if flags & TAIL_BRANCH else ()),
+    )
 
 
 def _last_time(data: bytes) -> int | None:

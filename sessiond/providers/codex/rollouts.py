@@ -12,8 +12,6 @@ Facts of a rollout, all optional (the vendor's formats are told in docs/formats/
     sealed        1 when the file is compressed and there is no decoder
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any, NamedTuple
@@ -21,13 +19,12 @@ from typing import Any, NamedTuple
 from sessiond import jsonl
 from sessiond.jsonl import CUT, BinaryFile, Chunk
 from sessiond.model import Previous
-from sessiond.providers.codex.fold import TAIL_SETTINGS, WAS_GAP, Facts, Fold
+from sessiond.providers.codex.fold import OF_TAIL, WAS_GAP, Facts, Fold, told_by_tail
 from sessiond.providers.codex.header import read_header
 from sessiond.providers.codex.settings import SETTINGS
 
 _STATE = struct.Struct("<BQQQQII")
 _BOM = b"\xef\xbb\xbf"
-_FROM_GAP = ("prompt", "name", "goal")
 
 
 class State(NamedTuple):
@@ -112,18 +109,18 @@ def _follow_up(fold: Fold, tail: Chunk, since: int) -> tuple[int, tuple[int, int
     if tail.start <= since:
         fold.prefix(_whole_lines(tail))
         return tail.end, (0, 0)
-    fold.flags |= WAS_GAP
+    fold.flags = (fold.flags | WAS_GAP) & ~OF_TAIL
     fold.suffix(_whole_lines(tail))
     return tail.end, (since, tail.start)
 
 
 def _kept(facts: Facts, new: State, known: Facts, old: State) -> State:
     """The same file looked at once more: what its middle told stays known."""
-    for key in _FROM_GAP:
+    for key in ("prompt", "goal"):
         if key in known:
             facts.setdefault(key, known[key])
-    if not new.flags & TAIL_SETTINGS:
-        facts.update({key: known[key] for key in SETTINGS if key in known})
+    told = told_by_tail(new.flags)
+    facts.update({key: known[key] for key in (*SETTINGS, "name", "branch") if key in known and key not in told})
     return new._replace(flags=new.flags | old.flags, gap_from=old.gap_from, gap_to=old.gap_to)
 
 
