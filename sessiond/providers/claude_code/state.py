@@ -23,7 +23,7 @@ class State(NamedTuple):
         return json.dumps(pairs).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> State | None:
+    def decode(cls, data: bytes) -> "State | None":
         try:
             state = cls(**json.loads(data))
         except (ValueError, TypeError):
