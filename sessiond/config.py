@@ -1,7 +1,5 @@
 """config.toml: every key optional, an unknown key or a wrong type is an error that names it."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, NamedTuple
 

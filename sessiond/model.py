@@ -1,7 +1,5 @@
 """The nouns that flow through the program. Times are integer milliseconds UTC, sizes are bytes."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from typing import Any, NamedTuple

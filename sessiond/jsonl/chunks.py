@@ -4,8 +4,6 @@ An over-long line is kept as its two ends only, so nothing here ever holds more 
 contains. A line ends at byte 0x0A and nowhere else.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What a provider is: all that the program knows of one vendor's app."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
@@ -113,7 +111,7 @@ class Provider(Protocol):
     """Stored with each source; raise it when a rule changes, and every source is read anew."""
 
     @property
-    def cli(self) -> Cli:
+    def cli(self) -> "Cli":
         """The vendor's program that continues its sessions."""
 
     @classmethod
@@ -149,7 +147,7 @@ class Provider(Protocol):
     def entries(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
         """Every record of one log, in order, in constant memory."""
 
-    def resume(self, session: Session, plan: Plan) -> Command:
+    def resume(self, session: Session, plan: "Plan") -> "Command":
         """The vendor's argument list and environment changes for a plan. Pure."""
 
 

@@ -10,8 +10,6 @@ that are still in the `-wal`. It is copied, and the copy is accepted only when i
   the number that tells one transaction from the next. A journal is copied too, and rolled back in the copy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

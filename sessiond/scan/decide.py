@@ -1,7 +1,5 @@
 """What a scan has to do, from what is on disk and what the index remembers. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Opening a source so that nothing that lies there can do harm: a pipe, a device, a link, a file of another kind."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat
@@ -35,10 +33,11 @@ def read_safely(source: Source, fingerprint: Fingerprint, use: Use) -> Opened:
     except OSError as error:
         gone = isinstance(error, FileNotFoundError | NotADirectoryError)
         return Opened(None, fingerprint, error.strerror or str(error), gone)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return Opened(None, fingerprint, "not a regular file")
     with io.FileIO(descriptor) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return Opened(None, fingerprint, "not a regular file")
         if source.kind != DATABASE:
             fingerprint = Fingerprint(
                 status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

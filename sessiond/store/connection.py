@@ -179,9 +179,8 @@ def _damaged() -> sqlite3.DatabaseError:
 
 def _create_schema(connection: sqlite3.Connection) -> None:
     """Drop whatever an older version left and create the tables, in one transaction."""
-    import importlib.resources  # noqa: PLC0415 - costs start-up, and an index is made once
-
-    script = importlib.resources.files(__package__).joinpath("schema.sql").read_text()
+    with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
+        script = file.read()
     connection.execute("BEGIN IMMEDIATE")
     try:
         gone = _gone_rows(connection)

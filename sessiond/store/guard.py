@@ -4,8 +4,6 @@
 nothing else, and statements that SQLite would carry out without asking it never get that far.
 """
 
-from __future__ import annotations
-
 import _sqlite3
 import os
 import time

@@ -1,7 +1,5 @@
 """Writing the index: sources, observations, sessions, in transactions that the caller opens."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

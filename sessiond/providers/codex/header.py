@@ -1,7 +1,5 @@
 """The first line of a rollout: who the thread is, and which generation the file is of. Pure."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

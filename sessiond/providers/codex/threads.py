@@ -7,8 +7,6 @@ where they differ from the prompt; `titled`: 1 when the title is a name that a p
 Columns by migration: docs/formats/codex.md, the state database.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
