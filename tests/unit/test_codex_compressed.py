@@ -94,6 +94,15 @@ def test_a_bomb_is_unpacked_to_a_bound_and_in_little_memory(codex, zstd, filling
     assert peak < 40 << 20
 
 
+def test_a_file_that_asks_for_much_memory_is_damaged(codex, zstd):
+    options = {zstd.CompressionParameter.window_log: 27}
+    stream = zstd.ZstdCompressor(options=options)
+    data = stream.compress(lines(conversation(A))) + stream.flush()
+    source = codex.provider.claim(str(codex.path / "sessions" / f"rollout-2026-09-01T12-00-00-{A}.jsonl.zst"))
+    reading = codex.provider.observe(source, io.BytesIO(data), len(data), None)
+    assert reading.problem.startswith("damaged: ")
+
+
 def test_the_log_of_a_compressed_rollout_is_read(zstd):
     content = lines(conversation(A))
     file = io.BytesIO(zstd.compress(content))

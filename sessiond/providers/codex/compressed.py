@@ -10,6 +10,8 @@ from sessiond.jsonl import CUT, HEAD_BYTES, KEEP_FIRST_BYTES, KEEP_LAST_BYTES, B
 from sessiond.providers.codex.rollouts import fold_stream
 
 MAGIC = b"\x28\xb5\x2f\xfd"
+WINDOW_LOG = 25
+"""A file that needs more than 2**25 bytes of memory to be unpacked is not: Codex's own need 2**21."""
 OUTPUT_BYTES = 64 << 20
 """How much of one file is unpacked; what lies beyond is not looked at."""
 _MODULES = ("compression.zstd", "backports.zstd")
@@ -32,7 +34,8 @@ class Unpacked:
     def seek(self, offset: int, whence: int = 0) -> int:
         """Back to the beginning, the only place there is."""
         self._file.seek(offset, whence)
-        self._stream = self._decoder.ZstdFile(self._file)
+        limit = {self._decoder.DecompressionParameter.window_log_max: WINDOW_LOG}
+        self._stream = self._decoder.ZstdFile(self._file, options=limit)
         return 0
 
     def read(self, size: int = -1) -> bytes:
