@@ -14,6 +14,8 @@ from sessiond.store.search import Row, Search
 APPLICATION_ID = 0x53455353
 SCHEMA_VERSION = 1
 BUSY_MS = 5000
+LAST_CHARACTER = "\U0010ffff"
+"""Sorts behind everything that can follow a prefix."""
 _MMAP_BYTES = 256 << 20
 
 TYPE_CHECKING = False
@@ -70,7 +72,7 @@ class Reader:
 
     def by_prefix(self, prefix: str, limit: int) -> list[Row]:
         """(app, id) of sessions whose id starts so, in order of id."""
-        end = prefix + "\U0010ffff"
+        end = prefix + LAST_CHARACTER
         return self.rows(
             "SELECT app, id FROM sessions WHERE id >= ? AND id < ? ORDER BY id, app LIMIT ?", (prefix, end, limit)
         )
@@ -101,7 +103,7 @@ class Reader:
 
     def observed(self, prefix: str, limit: int) -> list[Row]:
         """(app, id) of everything that some source tells of, listed or not, whose id starts so."""
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        end = prefix + LAST_CHARACTER
         return self.rows(
             "SELECT DISTINCT s.app, o.id FROM observations o JOIN sources s USING (source_id)"
             " WHERE o.id >= ? AND o.id < ? ORDER BY o.id LIMIT ?",

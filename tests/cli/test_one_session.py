@@ -29,7 +29,9 @@ def test_a_session_is_named_by_its_id_a_beginning_an_end_or_its_place(client, te
     assert json.loads(client("show", text, "--json").out)["id"] == A
 
 
-@pytest.mark.parametrize("text", ["c5e", "d4f58", "zzzz", "@3", "@0", "@", "@x", "", "%", "____", "\udcff" * 4])
+@pytest.mark.parametrize(
+    "text", ["c5e", "d4f58", "zzzz", "@3", "@0", "@", "@x", "", "%", "____", "\udcff" * 4, "c5e\U0010ffff"]
+)
 def test_what_names_no_session_is_5(client, text):
     client.fill(session(A, updated_ms=1), session(B, updated_ms=2))
     assert client("show", text).code == 5
@@ -180,7 +182,7 @@ def test_why_of_a_file_outside_names_the_homes(own, home, lone_client, tmp_path)
     assert f"{home}/.claude" in out
 
 
-@pytest.mark.parametrize("what", ["/no/such/file.jsonl", "deadbeef", "x"])
+@pytest.mark.parametrize("what", ["/no/such/file.jsonl", "deadbeef", "x", "dead\U0010ffff"])
 def test_why_of_what_is_not_there_is_5(lone_client, what):
     lone_client.fill()
     assert lone_client("why", what).code == 5

@@ -96,6 +96,7 @@ def _as_table(answer: guard.Answer) -> str:
         return ""
     cells = [[render.printable(_text(row[at])) for row in answer.rows] for at in range(len(answer.names))]
     columns = [
-        render.Column(render.printable(name), column, least=8) for name, column in zip(answer.names, cells, strict=True)
+        render.Column(render.printable(name), column, least=0 if name == "id" else 8)
+        for name, column in zip(answer.names, cells, strict=True)
     ]
     return render.table(columns, output.terminal_columns(), color=False)
