@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from sessiond.jsonl import chunks
 from sessiond.model import Fingerprint, Observation, Previous, Session
 from sessiond.providers.claude_code import ClaudeCode, transcript
+from sessiond.providers.claude_code import facts as last_tables
+from sessiond.providers.claude_code.known import LAST
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "claude-code"
 FILES = sorted(path.read_bytes() for path in FIXTURES.glob("*/home/projects/*/*.jsonl") if path.stat().st_size < 12_000)
@@ -139,6 +141,11 @@ def test_a_name_written_after_a_torn_line_was_completed_is_known():
     first = observe(data + torn)
     assert "custom_title" not in facts(first)
     assert facts(observe(data + title("Name"), stored(first)))["custom_title"] == "Name"
+
+
+def test_every_fact_that_is_searched_from_the_end_combines_by_the_later_place():
+    searched = {fact for fact, _, _ in (*last_tables._LAST, *last_tables._LAST_NOTES)} | {"cwd", "summary"}
+    assert searched == LAST
 
 
 # -- rewriting ---------------------------------------------------------------------------------------------------------
