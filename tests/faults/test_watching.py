@@ -223,9 +223,12 @@ def test_w8_a_project_that_is_a_link_is_watched(world, daemon):
     elsewhere = os.path.join(world.folder, "elsewhere")
     path = world.claude("first", project="project", root=elsewhere)
     os.symlink(os.path.join(elsewhere, "project"), os.path.join(world.projects, "-linked"))
-    daemon()
+    daemon(recheck_s=0.1, short_rescan_s=60)
+    time.sleep(0.5)  # the second scan, after the link got its watch, is over
     world.name(path, "told by an event")
-    see(world, path, "told by an event", 5)
+    see(world, path, "told by an event", 2)
+    health = world.root_health(world.projects)
+    assert (health["watched"], health["present"]) == (2, 2)
 
 
 def test_w8_loops_and_second_links_list_nothing_twice(world, daemon):
