@@ -105,7 +105,10 @@ def _in_folder(folder: str, walk: Walk) -> list[tuple[str, Fingerprint]]:
                 name = entry.name
                 if len(name) == _TRANSCRIPT_CHARS:
                     if _is_transcript(name):
-                        status = entry.stat(follow_symlinks=False)
+                        try:
+                            status = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue
                         if stat.S_ISREG(status.st_mode):
                             found.append((entry.path, _fingerprint(status)))
                 elif len(name) == _UUID_CHARS and _is_uuid(name) and entry.is_dir(follow_symlinks=False):
