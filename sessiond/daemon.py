@@ -121,6 +121,7 @@ class Daemon:
         self._lock_identity = _identity(paths.daemon_lock(folder))
         self._write_lock = locks.Lock(paths.write_lock(folder))
         self._stopping = False
+        self._leave = -1
         self._reconfigure = False
         self._is_ready = False
         self._rescan_at = 0.0
@@ -159,6 +160,9 @@ class Daemon:
     # -- signals -----------------------------------------------------------------------------------------------------
 
     def catch_signals(self) -> None:
+        """The thread that ends a blocked process waits from the start: a signal handler must not start threads."""
+        reader, self._leave = os.pipe()
+        threading.Thread(target=_leave_late, args=(reader,), name="leave", daemon=True).start()
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGHUP, self._hang_up)
@@ -166,9 +170,7 @@ class Daemon:
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         if not self._stopping:
             self._stopping = True
-            leave = threading.Timer(STOP_S, os._exit, (0,))
-            leave.daemon = True
-            leave.start()
+            os.write(self._leave, b"x")
         self._inbox.wake()
 
     def _hang_up(self, _number: int, _frame: FrameType | None) -> None:
@@ -456,6 +458,13 @@ class Daemon:
         """What the watcher says, unless the scan could not use the folder at all."""
         why = self._unreadable.get(root["path"])
         return root if why is None or root["mode"] == "waiting" else {**root, "mode": "unavailable", "why": why}
+
+
+def _leave_late(asked: int) -> None:
+    """Wait until the process is asked to end, leave it some time, and end it."""
+    os.read(asked, 1)
+    time.sleep(STOP_S)
+    os._exit(0)
 
 
 def _untold(outcome: Outcome, told: set[str], scan_began_s: float) -> list[str]:
