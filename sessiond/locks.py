@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from sessiond.errors import ConfigurationError, IndexUnavailableError
 
 _POLL_S = 0.02
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Errors that say nothing about the file: no space, too many open files, no memory."""
 
 
 def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise IndexUnavailableError(
-                f"cannot create {path}: {error.strerror}; free some disk space", retry=True
-            ) from error
+        if error.errno in PASSING:
+            raise IndexUnavailableError(f"cannot open {path}: {error.strerror}; try again", retry=True) from error
         raise ConfigurationError(f"cannot open {path}: {error.strerror}; make it a file of yours") from error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sqlite3
 import stat
@@ -12,6 +11,7 @@ from typing import Any
 
 from sessiond import paths
 from sessiond.errors import ConfigurationError, IndexUnavailableError, SchemaError
+from sessiond.locks import PASSING
 from sessiond.model import Session
 from sessiond.store.sessions import COLUMNS, put, real_path
 
@@ -37,6 +37,8 @@ def translated(path: str, *, expects_tables: bool = False) -> Iterator[None]:
             raise IndexUnavailableError(f"{path} is locked by another program; close it or wait", retry=True) from error
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise IndexUnavailableError(f"cannot write {path}: {error}; free some disk space", retry=True) from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and _is_writable(path):
+            raise IndexUnavailableError(f"cannot open {path} now: {error}; it is tried again", retry=True) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             raise ConfigurationError(f"cannot write {path}: {error}; make its folder writable") from error
         if code == sqlite3.SQLITE_ERROR and expects_tables:
@@ -57,6 +59,12 @@ def translated(path: str, *, expects_tables: bool = False) -> Iterator[None]:
                 damaged=True,
             ) from error
         raise
+
+
+def _is_writable(path: str) -> bool:
+    """Whether permissions allow to write the index: then only the moment is wrong, too many open files for one."""
+    folder_allows = os.access(os.path.dirname(path), os.W_OK | os.X_OK)
+    return folder_allows and (not os.path.lexists(path) or os.access(path, os.R_OK | os.W_OK))
 
 
 def prepare_folder(folder: str) -> None:
@@ -83,10 +91,8 @@ def _create_file(path: str) -> None:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise ConfigurationError(f"{path} is not a file of yours; remove it") from None
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise IndexUnavailableError(
-                f"cannot create {path}: {error.strerror}; free some disk space", retry=True
-            ) from error
+        if error.errno in PASSING:
+            raise IndexUnavailableError(f"cannot create {path}: {error.strerror}; try again", retry=True) from error
         raise ConfigurationError(f"cannot create {path}: {error.strerror}; make its folder writable") from error
 
 

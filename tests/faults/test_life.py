@@ -270,6 +270,19 @@ def test_d9_running_out_of_files_is_waited_out(world, daemon):
     assert process.is_alive()
 
 
+def test_d9_an_index_that_cannot_be_opened_for_want_of_files_is_opened_later(world, daemon):
+    path = world.claude("before")
+    process = daemon(retry_max_s=0.5)
+    _, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{process.pid}/fd")) - 3, hard))
+    os.unlink(world.index)
+    world.name(path, "no file for the index")
+    time.sleep(0.7)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (256, hard))
+    see(world, path, "no file for the index", 10)
+    assert process.is_alive()
+
+
 def test_d10_memory_does_not_grow_with_events(world, daemon):
     paths = [world.claude(f"prompt {number}") for number in range(10)]
     process = daemon()

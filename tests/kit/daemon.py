@@ -59,10 +59,10 @@ class Daemon:
             env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.world.folder,
         )  # fmt: skip
         if wait:
-            until(lambda: self.is_ready() or self.process.poll() is not None, "the daemon is ready")
+            until(lambda: self.is_ready() or self.process.poll() is not None, "the daemon is ready", 30)
             assert self.process.poll() is None, self.end()
             if complete:
-                until(self._is_complete, "the first scan is done", 20)
+                until(self._is_complete, "the first scan is done", 60)
         return self
 
     def _is_complete(self):
