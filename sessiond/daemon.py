@@ -457,7 +457,7 @@ class Daemon:
     def _root_health(self, root: dict[str, Any]) -> dict[str, Any]:
         """What the watcher says, unless the scan could not use the folder at all."""
         why = self._unreadable.get(root["path"])
-        return root if why is None or root["mode"] == "waiting" else {**root, "mode": "unavailable", "why": why}
+        return root if why is None else {**root, "mode": "unavailable", "why": why}
 
 
 def _leave_late(asked: int) -> None:

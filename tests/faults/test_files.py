@@ -200,6 +200,16 @@ def test_f8_a_root_renamed_away_and_back_loses_no_row(world, daemon):
     assert len(world.titles()) == 5
 
 
+def test_f8_a_root_that_is_away_when_the_daemon_starts_is_unavailable_and_loses_no_row(world, daemon):
+    path = world.claude("kept")
+    world.once()
+    os.rename(world.projects, world.projects + "-away")
+    daemon()
+    assert world.root_health(world.projects)["mode"] == "unavailable"
+    time.sleep(2.3)
+    assert world.titles() == {id_of(path): "kept"}
+
+
 # -- F9, F10: files that cannot or must not be opened ----------------------------------------------------------------
 
 
