@@ -94,7 +94,7 @@ class Reader:
         return found[0] if found else None
 
     def observations(self, app: str, session_id: str) -> list[Row]:
-        """(kind, path, facts as JSON, problem) of every source that tells of a session."""
+        """(kind, path, facts as `facts.unpacked` takes them, problem) of every source that tells of a session."""
         return self.rows(
             "SELECT s.kind, s.path, o.facts, s.problem FROM observations o JOIN sources s USING (source_id)"
             " WHERE o.id = ? AND s.app = ? ORDER BY s.path",

@@ -30,7 +30,7 @@ CREATE INDEX sources_with_gap ON sources (mtime_ns) WHERE gap_bytes > 0;
 CREATE TABLE observations (
     source_id INTEGER NOT NULL,
     id        TEXT NOT NULL,
-    facts     TEXT NOT NULL,                  -- a JSON object in the provider's own keys
+    facts     BLOB NOT NULL,                  -- a JSON object in the provider's own keys, compressed (facts.py)
     PRIMARY KEY (source_id, id)
 ) STRICT, WITHOUT ROWID;
 

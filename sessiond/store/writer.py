@@ -1,16 +1,16 @@
 """Writing the index: sources, observations, sessions, in transactions that the caller opens."""
 
 import contextlib
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sessiond import paths
-from sessiond.model import DATABASE, Facts, Fingerprint, Observation, Previous, Reading, Session, Source
+from sessiond.model import DATABASE, Fingerprint, Observation, Previous, Reading, Session, Source
 from sessiond.store import sessions
 from sessiond.store.connection import BUSY_MS, open_writer, translated, verify
+from sessiond.store.facts import packed, unpacked
 from sessiond.store.sessions import real_path, stored_path
 
 Key = tuple[str, str]
@@ -47,7 +47,6 @@ _SOURCE_UPDATE = f"UPDATE sources SET {', '.join(f'{c} = ?' for c in _SOURCE)} W
 _OBSERVATION = "INSERT INTO observations (source_id, id, facts) VALUES (?, ?, ?)"
 _OBSERVATION_UPDATE = "UPDATE observations SET facts = ?1 WHERE source_id = ?2 AND id = ?3 AND facts <> ?1"
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CHECKPOINT_WAIT_MS = 200
 """A checkpoint waits this long for readers; the next one will do as well."""
 
@@ -141,7 +140,7 @@ class Writer:
         if not facts:
             return Previous(state[0] if state else b"", {})
         rows = self._connection.execute("SELECT id, facts FROM observations WHERE source_id = ?", (source_id,))
-        return Previous(state[0] if state else b"", {i: json.loads(facts) for i, facts in rows})
+        return Previous(state[0] if state else b"", {i: unpacked(facts) for i, facts in rows})
 
     def replace_source(
         self,
@@ -163,7 +162,7 @@ class Writer:
             source_id = self._connection.execute(_SOURCE_INSERT, (stored_path(source.path), *values)).lastrowid
             assert source_id is not None
             for session_id, facts in reading.facts.items():
-                self._connection.execute(_OBSERVATION, (source_id, session_id, _json(facts)))
+                self._connection.execute(_OBSERVATION, (source_id, session_id, packed(facts)))
             changed = set(reading.facts)
         else:
             changed = set() if reading.partial else self._replace_observations(source_id, reading)
@@ -179,10 +178,10 @@ class Writer:
             execute("DELETE FROM observations WHERE source_id = ? AND id = ?", (source_id, vanished))
         is_the_only_one = len(reading.facts) + len(reading.same) == 1
         for session_id, said in reading.facts.items():
-            text = _json(said)
+            data = packed(said)
             if session_id not in old:
-                execute(_OBSERVATION, (source_id, session_id, text))
-            elif not execute(_OBSERVATION_UPDATE, (text, source_id, session_id)).rowcount and not is_the_only_one:
+                execute(_OBSERVATION, (source_id, session_id, data))
+            elif not execute(_OBSERVATION_UPDATE, (data, source_id, session_id)).rowcount and not is_the_only_one:
                 continue
             changed.add(session_id)
         return changed
@@ -233,7 +232,7 @@ class Writer:
             (key[1], key[0]),
         )
         return [
-            Observation(Source(r[0], r[1], real_path(r[2]), r[3]), Fingerprint(*r[4:9]), key[1], json.loads(r[9]))
+            Observation(Source(r[0], r[1], real_path(r[2]), r[3]), Fingerprint(*r[4:9]), key[1], unpacked(r[9]))
             for r in rows
         ]
 
@@ -319,7 +318,3 @@ class Writer:
                     " WHERE value <> excluded.value",
                     (key, value),
                 )
-
-
-def _json(facts: Facts) -> str:
-    return _encoder.encode(facts)

@@ -13,6 +13,7 @@ from sessiond.errors import NoSuchSessionError, RefusedError, SessiondError
 from sessiond.model import Session
 from sessiond.providers.base import Provider
 from sessiond.resume import Choices, Command, Moment, Plan, Stated
+from sessiond.store.facts import unpacked
 from sessiond.store.query import Filters, split
 from sessiond.store.reader import Reader
 from sessions_cli import consent, context, handover, moment, output, render, shell
@@ -134,7 +135,7 @@ def resume_session(reader: Reader, session: Session, options: Options = Options(
 
 def _stated(reader: Reader, session: Session) -> tuple[Stated, ...]:
     rows = reader.observations(session.app, session.id)
-    return tuple(Stated(str(kind), json.loads(str(facts))) for kind, _, facts, _ in rows)
+    return tuple(Stated(str(kind), unpacked(facts)) for kind, _, facts, _ in rows)
 
 
 def _tell(plan: Plan, made: Command) -> None:

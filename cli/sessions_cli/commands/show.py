@@ -8,6 +8,7 @@ import os
 import click
 
 from sessiond.model import Session
+from sessiond.store.facts import unpacked
 from sessiond.store.reader import Reader
 from sessions_cli import completing, context, output, render, when
 
@@ -55,9 +56,9 @@ def facts(session: Session) -> list[tuple[str, str]]:
 
 def _sources(reader: Reader, session: Session) -> list[dict[str, object]]:
     told: list[dict[str, object]] = []
-    for kind, path, text, problem in reader.observations(session.app, session.id):
+    for kind, path, facts, problem in reader.observations(session.app, session.id):
         shown = os.fsdecode(path) if isinstance(path, (bytes, str)) else path
-        told.append({"kind": kind, "path": shown, "problem": problem, "facts": json.loads(str(text))})
+        told.append({"kind": kind, "path": shown, "problem": problem, "facts": unpacked(facts)})
     return told
 
 
