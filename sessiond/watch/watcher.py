@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchdog.events import FileModifiedEvent, FileSystemEvent, FileSystemEventHandler
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from sessiond.providers.base import Root
 from sessiond.watch import coverage
 from sessiond.watch.direct import EVENTS, DirectObserver
+from sessiond.watch.handler import Handler, OverflowHook
 from sessiond.watch.inbox import Inbox
 
 log = logging.getLogger(__name__)
@@ -33,43 +33,6 @@ Identity = tuple[int, int]
 """(dev, ino)"""
 
 
-class _Handler(FileSystemEventHandler):
-    """Marks what an event names. Runs in watchdog's thread, where an exception would end all watching."""
-
-    def __init__(self, inbox: Inbox, folder: str, root: Root | None) -> None:
-        self._inbox = inbox
-        self._folder = folder
-        self._real = os.path.realpath(folder)
-        self._root = root
-        self.guarded: frozenset[str] = frozenset()
-        """Names in the folder whose coming and going matters: a root lies there or will."""
-
-    def dispatch(self, event: FileSystemEvent) -> None:
-        try:
-            paths = [os.fsdecode(event.src_path)]
-            if event.dest_path:
-                paths.append(os.fsdecode(event.dest_path))
-            if not isinstance(event, FileModifiedEvent) and any(self._is_landmark(path) for path in paths):
-                self._inbox.alarm("a watched folder came or went")
-            if self._root is not None:
-                wanted = self._root.wanted
-                named = [self._named(path) for path in paths if wanted is None or wanted(os.path.basename(path))]
-                if named:
-                    self._inbox.put(named)
-        except Exception:  # the thread must live
-            log.exception("cannot handle an event")
-            self._inbox.alarm("an event could not be handled")
-
-    def _is_landmark(self, path: str) -> bool:
-        return path == self._real or (bool(self.guarded) and os.path.basename(path) in self.guarded)
-
-    def _named(self, path: str) -> str:
-        """The path as the provider spells it, where the folder was reached through a link."""
-        if self._real != self._folder and path.startswith(self._real):
-            return self._folder + path[len(self._real) :]
-        return path
-
-
 @dataclass(slots=True)
 class _Watched:
     """One root and how it is watched."""
@@ -77,7 +40,7 @@ class _Watched:
     root: Root
     identity: Identity | None = None
     watch: ObservedWatch | None = None
-    handler: _Handler | None = None
+    handler: Handler | None = None
     seen: bool = False
     """It was there once: missing now means unavailable, not waiting."""
     mute: bool = False
@@ -104,18 +67,6 @@ class _Watched:
         return self.why
 
 
-class _OverflowHook(logging.Handler):
-    """Watchdog tells nobody but its log that the kernel dropped events."""
-
-    def __init__(self, overflowed: Callable[[], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._overflowed = overflowed
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "overflow" in str(record.msg).lower():
-            self._overflowed()
-
-
 class Watcher:
     """All watches of the daemon. Every method is called by the working loop."""
 
@@ -125,7 +76,7 @@ class Watcher:
         self._observer: BaseObserver | None = None
         self._roots: dict[str, _Watched] = {}
         self._links: dict[str, tuple[ObservedWatch, Identity]] = {}
-        self._guards: dict[str, tuple[ObservedWatch, _Handler]] = {}
+        self._guards: dict[str, tuple[ObservedWatch, Handler]] = {}
         self._checked: tuple[str, ...] | None = None
         self._retry_s = RETRY_S
         self._retry_at_s = 0.0
@@ -133,7 +84,7 @@ class Watcher:
         self._died = False
         self.overflows = 0
         self.restarts = 0
-        self._hook = _OverflowHook(self._overflowed)
+        self._hook = OverflowHook(self._overflowed)
         self._watchdog_log = logging.getLogger("watchdog.observers.inotify_c")
         self._watchdog_log.addHandler(self._hook)
         self._previous_excepthook = threading.excepthook
@@ -213,12 +164,12 @@ class Watcher:
         watched.seen = True
         if watched.watch is None:
             watched.mute = coverage.is_mute(watched.root.path)
-            watched.handler = _Handler(self._inbox, watched.root.path, watched.root)
+            watched.handler = Handler(self._inbox, watched.root.path, watched.root)
             watched.watch, watched.why = self._schedule(
                 watched.handler, watched.root.path, recursive=watched.root.recursive
             )
 
-    def _schedule(self, handler: _Handler, path: str, *, recursive: bool) -> tuple[ObservedWatch | None, str | None]:
+    def _schedule(self, handler: Handler, path: str, *, recursive: bool) -> tuple[ObservedWatch | None, str | None]:
         """A watch on `path`, or why there is none."""
         if self._observer is None:
             return None, "the system gives no watches now"
@@ -270,7 +221,7 @@ class Watcher:
             self._unschedule(self._guards.pop(folder)[0])
         for folder, names in wanted.items():
             if folder not in self._guards:
-                handler = _Handler(self._inbox, folder, None)
+                handler = Handler(self._inbox, folder, None)
                 watch, _ = self._schedule(handler, folder, recursive=False)
                 if watch is None:
                     continue
@@ -312,7 +263,7 @@ class Watcher:
             old = self._links.pop(directory, None)
             if old is not None:
                 self._unschedule(old[0])
-            watch, _ = self._schedule(_Handler(self._inbox, directory, watched.root), directory, recursive=True)
+            watch, _ = self._schedule(Handler(self._inbox, directory, watched.root), directory, recursive=True)
             if watch is not None:
                 self._links[directory] = watch, identity
                 watched.uncovered.remove(directory)
