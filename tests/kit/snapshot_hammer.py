@@ -66,10 +66,12 @@ class Said:
 
 
 def write_for_ever(path: str, said: Said, journal: str, seed: int) -> None:
+    """Until this process is killed, or nobody waits for it any more."""
     chance = random.Random(seed)
     connection = _opened_to_write(path, journal)
     generation = connection.execute("SELECT max(generation) FROM t").fetchone()[0]
-    while True:
+    parent = os.getppid()
+    while os.getppid() == parent:
         action = chance.random()
         if action < 0.10:
             _raise_all(connection, generation + 1)
@@ -284,6 +286,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.writer:
         write_for_ever(options.writer[0], Said(options.writer[1]), options.journal, options.seed)
+        return 0
     began = time.monotonic()
     verdicts = hammer(options.journal, options.reads, options.seed, limit_s=float("inf"))
     for name, counts in verdicts.items():
