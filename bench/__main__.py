@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -37,21 +38,21 @@ def main() -> int:
     parser.add_argument("--only", choices=SECTIONS, action="append", help="one section, printed instead of written")
     parser.add_argument("--factor", type=float, default=1.0, help="scales every corpus")
     parser.add_argument("--runs", type=int, default=7, help="runs of each command")
-    parser.add_argument("--work", default=os.path.join(CHECKOUT, ".cache", "bench"), help="where the corpora are made")
+    parser.add_argument("--work", help="where the corpora are made, 4 GB; default: a temporary folder")
     parser.add_argument("--long", action="store_true", help="the daemon's scenes at full length, half an hour more")
     options = parser.parse_args()
-    setting = Setting(os.path.abspath(options.work), options.factor, options.runs)
-    setting.long = options.long
-    conditions = report.conditions(setting.programs(), options.factor)
+    work = tempfile.mkdtemp(prefix="sb-", dir=options.work)
     sections = []
     try:
+        setting = Setting(work, options.factor, options.runs)
+        setting.long = options.long
+        conditions = report.conditions(setting.programs(), options.factor)
         for name in options.only or SECTIONS:
             began = time.monotonic()
             sections.append(SECTIONS[name](setting))
             print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
     finally:
-        for folder in ("homes", "state"):
-            shutil.rmtree(os.path.join(setting.folder, folder), ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
     with open(NOTES, encoding="utf-8") as file:
         page = report.render(sections, conditions, file.read().strip())
     if options.only:

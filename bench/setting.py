@@ -20,7 +20,9 @@ SETTLE_S = 3.5
 
 class Setting:
     def __init__(self, folder: str, factor: float, runs: int) -> None:
+        """Corpora and indexes go into `folder`, of which nothing is kept; environments into the checkout's cache."""
         self.folder = folder
+        self.tools = os.path.join(CHECKOUT, ".cache", "bench")
         self.factor = factor
         self.runs = runs
         self.long = False
@@ -48,7 +50,7 @@ class Setting:
 
     def _installed(self, name: str, what: str) -> str:
         """An environment of its own with `what` as an ordinary, compiled installation; its bin folder."""
-        folder = os.path.join(self.folder, name)
+        folder = os.path.join(self.tools, name)
         if not os.path.exists(os.path.join(folder, "bin", "python")):
             subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [os.path.join(folder, "bin", "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
