@@ -1,7 +1,11 @@
 """Where reading a transcript stopped, as the index keeps it."""
 
 import json
+import struct
 from typing import Any, NamedTuple
+
+_USUAL = struct.Struct("<QQII")
+"""End, size and seal: all there is of a file that was read without a gap. No JSON of a state is as short."""
 
 
 class State(NamedTuple):
@@ -19,11 +23,16 @@ class State(NamedTuple):
     """The facts without those of a last line that has no newline yet, when that makes a difference."""
 
     def encode(self) -> bytes:
+        if self[3:] == (None,) * 4:
+            return _USUAL.pack(self.end, self.size, *self.seal)
         pairs = {key: value for key, value in zip(self._fields, self, strict=True) if value is not None}
         return json.dumps(pairs).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "State | None":
+        if len(data) == _USUAL.size:
+            end, size, *seal = _USUAL.unpack(data)
+            return cls(end, size, seal)
         try:
             state = cls(**json.loads(data))
         except (ValueError, TypeError):
