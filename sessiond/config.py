@@ -76,6 +76,15 @@ def _absolute(file: str, key: str, folder: str, user_home: str) -> str:
     return os.path.normpath(folder)
 
 
+def _nameable(home: str) -> str:
+    """The home itself; one whose name is no UTF-8 can stand in no column and no message."""
+    try:
+        home.encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(f"the home {home!r} is not named in UTF-8; reach it by a link that is") from None
+    return home
+
+
 def homes(config: Config, env: paths.Environment) -> Homes:
     """Homes from the configuration, the environment and the vendors' defaults.
 
@@ -85,7 +94,7 @@ def homes(config: Config, env: paths.Environment) -> Homes:
     found: dict[str, dict[str, str]] = {"claude-code": {}, "codex": {}}
     configured = [("claude-code", h) for h in config.claude_homes] + [("codex", h) for h in config.codex_homes]
     for app, home in [*paths.named_homes(env), *paths.default_homes(env), *configured]:
-        found[app].setdefault(os.path.realpath(home), home)
+        found[app].setdefault(os.path.realpath(home), _nameable(home))
     sqlite = env.get("CODEX_SQLITE_HOME", "").strip()
     return Homes(
         tuple(found["claude-code"].values()),

@@ -370,6 +370,13 @@ def test_d15_an_environment_that_says_nothing_useful_is_refused_by_name(world, c
     assert (done.returncode, word in done.stderr) == (11, True)
 
 
+@pytest.mark.parametrize("arguments", [[], ["--once"]])
+def test_d15_a_home_that_is_not_named_in_utf_8_is_refused_by_name(world, arguments):
+    home = os.path.join(world.folder, os.fsdecode(b"\xff"))
+    done = world.run(*arguments, CODEX_HOME=home)
+    assert (done.returncode, "UTF-8" in done.stderr, "Traceback" in done.stderr) == (11, True, False), done.stderr
+
+
 def test_d15_any_locale_and_umask_will_do(world, daemon):
     path = world.claude("Größe 日本", project="-ünï-日本")
     process = daemon(prefix=("sh", "-c", 'umask 000; exec "$@"', "sh"), env={"LC_ALL": "C", "PYTHONUTF8": "0"})
