@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from sessiond.model import DATABASE, Excluded, Fingerprint, Reading, Reason, Source, Walk
+from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Reading, Reason, Source, Walk
 from sessiond.providers.base import Provider
 from sessiond.scan import roots
 from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
@@ -57,6 +57,7 @@ class Scanner:
         self._known = writer.known({provider.app: provider.reader_version for provider in providers})
         self._folders: set[str] | None = None
         self._identities: roots.Identities = json.loads(str(writer.meta("roots") or "{}"))
+        self._just_told: dict[Key, list[Observation]] = {}
         self.has_missing = bool(writer.missing_paths())
         """Whether sessions wait for their second look."""
 
@@ -243,8 +244,12 @@ class Scanner:
         self._known[path], touched = self.writer.replace_source(
             source, opened.fingerprint, reading, provider.reader_version, again=again, known=known
         )
-        if self._folders is not None and known is None:
-            self._folders.add(os.path.dirname(path))
+        if known is None:
+            for session_id, facts in reading.facts.items():
+                told = Observation(source, opened.fingerprint, session_id, facts)
+                self._just_told.setdefault((source.app, session_id), []).append(told)
+            if self._folders is not None:
+                self._folders.add(os.path.dirname(path))
         return touched
 
     def _fill(self, source: Source, known: Known) -> None:
@@ -276,7 +281,7 @@ class Scanner:
 
     def _merge(self, touched: Iterable[Key]) -> None:
         for key in touched:
-            observations = self.writer.observations(key)
+            observations = self._observations(key)
             merged = self._by_app[key[0]].merge(observations) if observations else Excluded(Reason.MISSING)
             if not isinstance(merged, Excluded):
                 self.writer.put_session(merged)
@@ -284,6 +289,15 @@ class Scanner:
                 self.has_missing |= self.writer.miss_session(key, _now_ms())
             else:
                 self.writer.drop_session(key)
+        self._just_told.clear()
+
+    def _observations(self, key: Key) -> Sequence[Observation]:
+        """All that is said about one session, from memory when new files of this batch said it all."""
+        told = self._just_told.get(key)
+        if told is None or self.writer.count_observations(key[1]) != len(told):
+            return self.writer.observations(key)
+        told.sort(key=lambda observation: observation.source.path)
+        return told
 
 
 def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tuple[str, Fingerprint]]]:

@@ -236,6 +236,11 @@ class Writer:
             for r in rows
         ]
 
+    def count_observations(self, session_id: str) -> int:
+        """How many sources tell of an id, of whatever app."""
+        (number,) = self._connection.execute("SELECT count(*) FROM observations WHERE id = ?", (session_id,)).fetchone()
+        return int(number)
+
     def put_session(self, session: Session) -> None:
         sessions.put(self._connection, session)
 
