@@ -85,7 +85,7 @@ def test_i2_an_index_whose_last_writes_were_lost_is_sound_and_catches_up(world, 
     for suffix in ("", "-wal"):
         with open(world.index + suffix, "rb") as file:
             kept[suffix] = file.read()
-    for offset in [dice.randrange(size) for _ in range(8)]:
+    for offset in [dice.randrange(size) for _ in range(4)]:
         for suffix, data in kept.items():
             with open(world.index + suffix, "wb") as file:
                 file.write(data)

@@ -58,7 +58,7 @@ def test_d1_clients_that_probe_all_the_time_never_cost_a_daemon_its_start(world,
     clients = [subprocess.Popen([sys.executable, "-c", PROBE, lock], env=world.env) for _ in range(4)]
     try:
         time.sleep(0.3)
-        for _ in range(3):
+        for _ in range(2):
             daemon().stop()
     finally:
         for client in clients:
@@ -79,7 +79,7 @@ def test_d1_clients_that_refresh_all_the_time_never_cost_a_daemon_its_start(worl
     for thread in threads:
         thread.start()
     try:
-        for _ in range(3):
+        for _ in range(2):
             daemon().stop()
     finally:
         stop.set()
