@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bench import daemon, report
 from bench.report import Section
-from bench.scenes import append, coverage, first_index, rescan, search, size, startup
+from bench.scenes import append, coverage, first_index, rescan, search, size, snapshots, startup
 from bench.setting import CHECKOUT, Setting
 
 SECTIONS: dict[str, Callable[[Setting], Section]] = {
@@ -27,6 +27,7 @@ SECTIONS: dict[str, Callable[[Setting], Section]] = {
     "storm": lambda setting: daemon.storm(quick=not setting.long),
     "idle": lambda setting: daemon.idle(quick=not setting.long),
     "kills": lambda setting: daemon.kills(quick=not setting.long),
+    "snapshots": snapshots.measure,
     "soak": lambda setting: daemon.soak(quick=not setting.long),
 }
 PAGE = os.path.join(CHECKOUT, "docs", "benchmarks.md")
