@@ -160,6 +160,19 @@ def test_git_facts_behind_long_instructions_are_found(size):
     assert (facts["branch"], facts["prompt"]) == ("main", "Hi")
 
 
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" , ", " : ")])
+def test_git_facts_behind_long_instructions_are_found_however_they_are_spaced(separators):
+    first = meta(A, base_instructions={"text": "z" * 300_000}, git={"commit_hash": "a", "branch": "main"})
+    _, facts, _ = read(json.dumps(first, separators=separators).encode() + b"\n" + lines([user("Hi")]))
+    assert facts["branch"] == "main"
+
+
+def test_a_later_header_of_any_length_corrects_the_branch():
+    later = meta(A, base_instructions={"text": "z" * 300_000}, git={"branch": "later"})
+    _, facts, _ = read(lines([meta(A, git={"branch": "first"}), user("Hi"), later]))
+    assert facts["branch"] == "later"
+
+
 def test_a_branch_in_the_text_of_the_instructions_is_not_taken(codex):
     first = meta(A, base_instructions={"text": "z" * 300_000 + ' "git":{"branch":"wrong"} '})
     _, facts, _ = read(lines([first, turn(), user("Hi"), answer()]))
@@ -347,6 +360,37 @@ def test_very_much_appended_at_once_leaves_a_gap():
 def test_a_file_whose_first_line_is_torn_is_the_thread_of_its_name(codex):
     codex.rollout(A, lines([meta(A)])[:60] + b"\n" + lines([turn(), user("Hi"), answer()]))
     assert codex.session(A).title == "Hi"
+
+
+@pytest.mark.parametrize("before", [b"\n", b" \r\n\n", b"\0" * 80 + b"\n", b"junk\n", lines([meta(A)])[:60] + b"\n"])
+def test_damaged_and_blank_lines_before_the_header_do_not_hide_it(codex, before):
+    codex.rollout(A, before + lines([meta(A, source={"subagent": "review"}), user("Hi")]))
+    assert codex.session(A) == Excluded(Reason.SIDECHAIN)
+
+
+def test_damaged_lines_before_an_old_header_do_not_make_it_a_new_one(codex):
+    codex.rollout(A, b"\0\0\n" + lines([header_before_the_envelope(), item("user", "Port the CLI")]))
+    assert_history(codex.session(A))
+
+
+def test_where_the_own_header_was_lost_that_of_the_parent_is_not_taken_for_it(codex):
+    codex.rollout(A, b"junk\n" + lines([meta(uid(9), source="exec"), user("Hi")]))
+    assert list(codex.sessions()) == [A]
+    assert codex.session(A).interactive
+
+
+def test_a_header_is_still_found_when_blank_lines_were_read_before_it():
+    data = b"\n\n" + lines(conversation(A))
+    facts, _ = read_in_steps(1, 2, len(data), data=data)
+    assert (facts["created_ms"], facts["prompt"]) == (CREATED_MS, "Fix the build")
+
+
+@pytest.mark.parametrize("glued", [0, 1, 2])
+def test_records_that_share_a_line_count_each(glued):
+    parts = [lines([r]) for r in (meta(A), user("Hi"), turn(model="m9"), answer())]
+    parts[glued] = parts[glued].rstrip(b"\n")
+    _, facts, _ = read(b"".join(parts))
+    assert (facts["created_ms"], facts["prompt"], facts["model"]) == (CREATED_MS, "Hi", "m9")
 
 
 def test_a_file_that_tells_no_id_anywhere_is_a_problem_and_no_session(codex):

@@ -56,7 +56,7 @@ def unpacked(file: BinaryFile) -> Unpacked | None:
     return None
 
 
-def observe(file: BinaryFile, size: int) -> tuple[str | None, dict[str, Any], str | None]:
+def observe(file: BinaryFile, size: int, named_id: str | None) -> tuple[str | None, dict[str, Any], str | None]:
     """The thread's id, what the file says, and why it could not be read.
 
     Without a decoder the name, or the row in a database, must do.
@@ -67,7 +67,7 @@ def observe(file: BinaryFile, size: int) -> tuple[str | None, dict[str, Any], st
     if stream is None:
         return None, {"sealed": 1}, None
     broken: list[str] = []
-    own_id, facts = fold_stream(_blocks(stream, broken))
+    own_id, facts = fold_stream(_blocks(stream, broken), named_id)
     return own_id, facts or {"sealed": 1}, broken[0] if broken else None
 
 

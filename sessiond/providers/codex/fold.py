@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from sessiond.jsonl import parse
+from sessiond.jsonl import parse, records
 from sessiond.providers.base import one_line, plain, time_ms
 from sessiond.providers.codex import prompts
-from sessiond.providers.codex.header import branch_of, thread_id
+from sessiond.providers.codex.header import branch_of, thread_id, whole_payload
 from sessiond.providers.codex.settings import SETTINGS, SETTINGS_KEYS, newest_settings
 
 Facts = dict[str, Any]
@@ -78,8 +78,8 @@ class Fold:
 
     def _folder(self, data: bytes) -> None:
         """Files before the envelope tell their folder in what the model is told of its surroundings."""
-        for line in lines_with(data, (b"<environment_context>",)):
-            folder = plain(prompts.folder_in(parse(line) or {}))
+        for _, record in records_with(data, (b"<environment_context>",)):
+            folder = plain(prompts.folder_in(record))
             if folder is not None:
                 self.facts["cwd"] = folder
                 return
@@ -101,10 +101,9 @@ class Fold:
             facts.pop("talk", None)
 
     def _prompt_of_events(self, data: bytes) -> None:
-        for line in islice(lines_with(data, _PROMPT_KEYS), _PROMPT_LINES):
-            record = parse(line)
-            payload = record.get("payload") if record else None
-            if not isinstance(payload, dict) or record is None or record.get("type") != "event_msg":
+        for _, record in islice(records_with(data, _PROMPT_KEYS), _PROMPT_LINES):
+            payload = record.get("payload")
+            if not isinstance(payload, dict) or record.get("type") != "event_msg":
                 continue
             prompt = prompts.of_event(payload)
             if prompt is not None:
@@ -115,9 +114,8 @@ class Fold:
 
     def _prompt_of_messages(self, data: bytes) -> None:
         facts = self.facts
-        for line in islice(lines_with(data, (b'"user"',)), _PROMPT_LINES):
-            record = parse(line)
-            item = record.get("payload") if record and record.get("type") == "response_item" else record
+        for _, record in islice(records_with(data, (b'"user"',)), _PROMPT_LINES):
+            item = record.get("payload") if record.get("type") == "response_item" else record
             if not isinstance(item, dict):
                 continue
             prompt = prompts.of_message(item)
@@ -155,18 +153,20 @@ class Fold:
     def _git(self, data: bytes) -> int:
         """A later header of the same thread corrects its git facts; one of another thread is copied history."""
         told = 0
-        for line in lines_with(data, (b'"session_meta"',)):
-            record = parse(line)
-            payload = record.get("payload") if record and record.get("type") == "session_meta" else None
-            if isinstance(payload, dict) and isinstance(payload.get("git"), dict) and thread_id(payload) == self._id:
+        for line, record in records_with(data, (b'"session_meta"',)):
+            payload = record.get("payload") if record.get("type") == "session_meta" else None
+            if not isinstance(payload, dict) or thread_id(payload) != self._id:
+                continue
+            payload = whole_payload(payload, line)
+            if isinstance(payload.get("git"), dict):
                 _put(self.facts, "branch", branch_of(payload))
                 told = TAIL_BRANCH
         return told
 
     def _name(self, data: bytes) -> int:
         told = 0
-        for line in lines_with(data, (b'"thread_name_updated"',)):
-            payload = (parse(line) or {}).get("payload")
+        for _, record in records_with(data, (b'"thread_name_updated"',)):
+            payload = record.get("payload")
             if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
                 _put(self.facts, "name", one_line(payload.get("thread_name")))
                 told = TAIL_NAME
@@ -209,6 +209,11 @@ def _without_space(data: bytes, end: int) -> int:
             return start + kept
         end = start
     return 0
+
+
+def records_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """The records of the lines that hold one of the keys, in order, each with its line."""
+    return ((line, record) for line in lines_with(data, keys) for record in records(line))
 
 
 def lines_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[bytes]:

@@ -1,16 +1,19 @@
 """The first line of a rollout: who the thread is, and which generation the file is of. Pure."""
 
 import json
+import re
 from typing import Any, NamedTuple
 
-from sessiond.jsonl import CUT, parse
+from sessiond.jsonl import CUT, records
 from sessiond.providers.base import plain, time_ms
 from sessiond.providers.codex.places import is_thread_id
 
 NO_GENERATION = 1
 """The value of the fact `generation` for every file before the envelope."""
 
-_LATE_FIELDS = ("id", "timestamp", "cwd", "source", "thread_source", "forked_from_id", "history_base", "git")
+_OPENING_LINES = 16
+"""How many damaged or blank lines may come before the header."""
+_LATE_FIELD = re.compile(r'"(id|timestamp|cwd|source|thread_source|forked_from_id|history_base|git)"\s*:\s*')
 _decoder = json.JSONDecoder(strict=False)
 _SUBAGENT = "subagent"
 _INTERNAL = "internal"
@@ -22,23 +25,51 @@ _HIDDEN_KINDS = {
 
 
 class Header(NamedTuple):
-    """What the first line says; `is_record` is False when it is no header of any generation."""
+    """What a line says; `is_record` is False when it is no header of any generation."""
 
     id: str | None
     facts: dict[str, Any]
     is_record: bool
+    is_alone: bool = True
+    """False when other records share the line."""
+
+
+def opening(data: bytes, named_id: str | None) -> tuple[Header, bytes]:
+    """The header of a file, and the lines besides it.
+
+    Damaged and blank lines may come first. Behind them a header counts only with the id that the file's name tells:
+    where the own one was lost, the next can be that of the thread it was forked from.
+    """
+    start = 0
+    first = Header(None, {}, is_record=False)
+    for number in range(_OPENING_LINES):
+        stop = data.find(b"\n", start) + 1 or len(data)
+        header = read_header(data[start:stop].rstrip(b"\n"))
+        if header.is_record and (number == 0 or named_id is None or header.id == named_id):
+            return header, data[:start] + data[stop if header.is_alone else start :]
+        if number == 0:
+            first = header
+        if stop == len(data) or header.is_record or header.facts:
+            break
+        start = stop
+    return first, data
 
 
 def read_header(line: bytes) -> Header:
-    record = parse(line)
-    if record is None:
-        return Header(None, {}, is_record=False)
+    found = records(line)
+    headers = [_header(record, line) for record in found]
+    header = next(
+        (one for one in headers if one.is_record), headers[0] if headers else Header(None, {}, is_record=False)
+    )
+    return header._replace(is_alone=len(found) == 1)
+
+
+def _header(record: dict[str, Any], line: bytes) -> Header:
     payload = record.get("payload")
     if isinstance(payload, dict):
         if record.get("type") != "session_meta":
             return Header(None, {}, is_record=False)
-        if CUT in line:
-            payload = _after_the_cut(line) | payload
+        payload = whole_payload(payload, line)
         return Header(thread_id(payload), of_meta(payload, record.get("timestamp")), is_record=True)
     if "type" in record:
         return Header(None, {"generation": NO_GENERATION}, is_record=False)
@@ -47,18 +78,18 @@ def read_header(line: bytes) -> Header:
     return Header(None, {}, is_record=False)
 
 
-def _after_the_cut(line: bytes) -> dict[str, Any]:
-    """Fields of the payload in the last part of an over-long first line; `git` is written last."""
+def whole_payload(payload: dict[str, Any], line: bytes) -> dict[str, Any]:
+    """A `session_meta` payload with the fields in the last part of an over-long line; `git` is written last."""
+    if CUT not in line:
+        return payload
     end = line.rpartition(CUT)[2].decode("utf-8", "replace")
     found = {}
-    for key in _LATE_FIELDS:
-        at = end.rfind(f'"{key}":')
-        if at >= 0:
-            try:
-                found[key] = _decoder.raw_decode(end, at + len(key) + 3)[0]
-            except (ValueError, RecursionError):
-                continue
-    return found
+    for match in _LATE_FIELD.finditer(end):
+        try:
+            found[match[1]] = _decoder.raw_decode(end, match.end())[0]
+        except (ValueError, RecursionError):
+            continue
+    return found | payload
 
 
 def thread_id(payload: dict[str, Any]) -> str | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 class Codex:
     app = "codex"
-    reader_version = 1
+    reader_version = 2
 
     def __init__(self, homes: Sequence[str], sqlite_homes: Sequence[str] = (), scratch: str | None = None) -> None:
         """`scratch` is the private folder for copies of databases; None: one where temporary files go."""
@@ -148,7 +148,7 @@ class Codex:
         if source.kind == NAMES:
             return Reading(names.observe(file, size))
         if source.path.endswith(COMPRESSED):
-            thread_id, facts, problem = compressed.observe(file, size)
+            thread_id, facts, problem = compressed.observe(file, size, places.id_in_name(source.path))
             return _one(source.path, thread_id, facts)._replace(problem=problem)
         if source.path.endswith(".json"):
             thread_id, facts = document.observe(file, size)

@@ -20,7 +20,7 @@ from sessiond import jsonl
 from sessiond.jsonl import CUT, BinaryFile, Chunk
 from sessiond.model import Previous
 from sessiond.providers.codex.fold import OF_TAIL, WAS_GAP, Facts, Fold, told_by_tail
-from sessiond.providers.codex.header import read_header
+from sessiond.providers.codex.header import opening
 from sessiond.providers.codex.settings import SETTINGS
 
 _STATE = struct.Struct("<BQQQQII")
@@ -60,9 +60,9 @@ def observe(
     old = unpack(previous.state) if previous is not None else None
     if previous is None or old is None or len(previous.facts) != 1 or size < old.size or not _is_same(file, old):
         return _from_scratch(file, size, named_id)
-    if not old.offset:  # not even the first line was whole
-        return _from_scratch(file, size, named_id)
     ((thread_id, facts),) = previous.facts.items()
+    if not old.offset or ("created_ms" not in facts and old.offset < jsonl.HEAD_BYTES):  # the header may still come
+        return _from_scratch(file, size, named_id)
     if size > old.size:
         return thread_id, *_continued(file, size, thread_id, dict(facts), old)
     found, new_facts, new = _from_scratch(file, size, named_id)
@@ -75,12 +75,10 @@ def _is_same(file: BinaryFile, old: State) -> bool:
 
 def _from_scratch(file: BinaryFile, size: int, named_id: str | None) -> tuple[str | None, Facts, State]:
     head = jsonl.read_head(file, size)
-    data = _whole_lines(head).removeprefix(_BOM)
-    first, _, rest = data.partition(b"\n")
-    opening = read_header(first)
-    thread_id = opening.id or named_id
-    fold = Fold(opening.facts, thread_id)
-    fold.prefix(rest if opening.is_record else data)
+    header, rest = opening(_whole_lines(head).removeprefix(_BOM), named_id)
+    thread_id = header.id or named_id
+    fold = Fold(header.facts, thread_id)
+    fold.prefix(rest)
     offset, gap = head.end, (0, 0)
     if size > jsonl.HEAD_BYTES and head.end < size and head.complete:
         offset, gap = _follow_up(fold, jsonl.read_tail(file, head.end, size, fold.is_enough), head.end)
@@ -149,7 +147,7 @@ def fill(file: BinaryFile, thread_id: str, facts: Facts, old: State, budget_byte
     return fold.facts, old._replace(flags=fold.flags, gap_from=0, gap_to=0)
 
 
-def fold_stream(chunks: Any) -> tuple[str | None, Facts]:
+def fold_stream(chunks: Any, named_id: str | None) -> tuple[str | None, Facts]:
     """The same from consecutive blocks of whole lines."""
     fold: Fold | None = None
     own_id = None
@@ -157,9 +155,8 @@ def fold_stream(chunks: Any) -> tuple[str | None, Facts]:
         if fold is not None:
             fold.prefix(data)
             continue
-        first, _, rest = data.removeprefix(_BOM).partition(b"\n")
-        opening = read_header(first)
-        own_id = opening.id
-        fold = Fold(opening.facts, own_id)
-        fold.prefix(rest if opening.is_record else data)
+        header, rest = opening(data.removeprefix(_BOM), named_id)
+        own_id = header.id or named_id
+        fold = Fold(header.facts, own_id)
+        fold.prefix(rest)
     return own_id, fold.facts if fold is not None else {}

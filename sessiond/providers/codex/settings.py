@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from sessiond.jsonl import parse
+from sessiond.jsonl import records
 from sessiond.providers.base import plain
 
 Facts = dict[str, Any]
@@ -32,15 +32,16 @@ def newest_settings(data: bytes) -> Facts:
         start = data.rfind(b"\n", 0, at) + 1
         stop = data.find(b"\n", at)
         end = start
-        for key, value in _stated(parse(data[start : stop if stop >= 0 else len(data)])).items():
-            found.setdefault(key, value)
+        for record in reversed(records(data[start : stop if stop >= 0 else len(data)])):
+            for key, value in _stated(record).items():
+                found.setdefault(key, value)
     return found
 
 
-def _stated(record: dict[str, Any] | None) -> Facts:
+def _stated(record: dict[str, Any]) -> Facts:
     """The settings in a `turn_context`, or in the event of August 2026 that carries the same."""
-    payload = record.get("payload") if record else None
-    if record is None or not isinstance(payload, dict):
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
         return {}
     if record.get("type") == "turn_context":
         profile = payload.get("permission_profile")
