@@ -186,6 +186,25 @@ def test_a_prompt_of_any_length_is_told_by_its_beginning(size):
     assert facts["model"] == "gpt-5"
 
 
+def said(*parts):
+    content = [{"type": "image", "image_url": part} if part.startswith("data:") else {"type": "text", "text": part}
+               for part in parts]  # fmt: skip
+    return record("event_msg", {"type": "item_completed", "item": {"type": "UserMessage", "content": content}})
+
+
+@pytest.mark.parametrize("size", [10, 400_000, 3_000_000])
+@pytest.mark.parametrize("image_first", [True, False])
+def test_a_prompt_beside_an_image_of_any_size_is_its_text(size, image_first):
+    parts = ("data:" + "A" * size, "What is this?")
+    _, facts, _ = read(lines([meta(A), said(*parts if image_first else parts[::-1]), answer()]))
+    assert facts["prompt"] == "What is this?"
+
+
+def test_an_image_beside_a_request_left_empty_is_no_prompt():
+    _, facts, _ = read(lines([meta(A), said("data:AA", "# Context\n## My request for Codex:\n "), user("Then this")]))
+    assert facts["prompt"] == "Then this"
+
+
 def test_a_last_line_longer_than_the_tail_hides_nothing(codex):
     big = record("response_item", {"type": "function_call_output", "output": "y" * 3_000_000}, LATER)
     _, facts, _ = read(lines([meta(A), turn(), user("Hi")]) + noise(1_500_000) + lines([big]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from sessiond.jsonl import parse, records
+from sessiond.jsonl import CUT, blocks_at_end, parse, records
 from sessiond.providers.base import one_line, plain, time_ms
 from sessiond.providers.codex import prompts
 from sessiond.providers.codex.header import branch_of, thread_id, whole_payload
@@ -101,11 +101,11 @@ class Fold:
             facts.pop("talk", None)
 
     def _prompt_of_events(self, data: bytes) -> None:
-        for _, record in islice(records_with(data, _PROMPT_KEYS), _PROMPT_LINES):
+        for line, record in islice(records_with(data, _PROMPT_KEYS), _PROMPT_LINES):
             payload = record.get("payload")
             if not isinstance(payload, dict) or record.get("type") != "event_msg":
                 continue
-            prompt = prompts.of_event(payload)
+            prompt = prompts.of_event(payload, blocks_at_end(line) if CUT in line else ())
             if prompt is not None:
                 self.facts["prompt"] = prompt
                 return

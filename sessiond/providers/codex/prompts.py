@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sessiond.providers.base import one_line
@@ -20,8 +21,11 @@ _SYNTHETIC = re.compile(
 _FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: ([^\n]+)", re.DOTALL)
 
 
-def of_event(payload: dict[str, Any]) -> str | None:
-    """The prompt that an `event_msg` of a user's message holds, None when it holds none."""
+def of_event(payload: dict[str, Any], behind: Sequence[dict[str, Any]] = ()) -> str | None:
+    """The prompt that an `event_msg` of a user's message holds, None when it holds none.
+
+    `behind`: the text parts at the end of an over-long line, which an image separates from the beginning.
+    """
     if payload.get("type") == "user_message":
         if payload.get("kind", "plain") not in ("plain", None):
             return None
@@ -31,9 +35,11 @@ def of_event(payload: dict[str, Any]) -> str | None:
     item = payload.get("item")
     if not isinstance(item, dict) or item.get("type") != "UserMessage":
         return None
-    parts = [part for part in _list(item.get("content")) if isinstance(part, dict)]
+    parts = [part for part in (*_list(item.get("content")), *behind) if isinstance(part, dict)]
     text = "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str))
     kinds = {str(part.get("type")) for part in parts}
+    if _REQUEST in text:
+        return _shown(text)
     return _shown(text) or (
         "[Image]" if kinds & {"image", "local_image"} else "[Audio]" if kinds & {"audio", "local_audio"} else None
     )
