@@ -373,6 +373,18 @@ def test_very_much_appended_at_once_leaves_a_gap():
     assert state.gap_to < len(data)
 
 
+# -- copied history ----------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_does_not_take_the_name_of_the_thread_it_was_copied_from():
+    def named(thread_id, name):
+        return record("event_msg", {"type": "thread_name_updated", "thread_id": thread_id, "thread_name": name})
+
+    copied = [meta(A, forked_from_id=uid(9)), meta(uid(9)), user("Hi"), named(uid(9), "Of the parent")]
+    assert "name" not in read(lines(copied))[1]
+    assert read(lines([*copied, named(A, "Own"), named(uid(9), "Of the parent")]))[1]["name"] == "Own"
+
+
 # -- odd files ---------------------------------------------------------------------------------------------------------
 
 

@@ -164,10 +164,13 @@ class Fold:
         return told
 
     def _name(self, data: bytes) -> int:
+        """The name of this thread: a fork that copied the history of another one has that one's names, too."""
         told = 0
         for _, record in records_with(data, (b'"thread_name_updated"',)):
             payload = record.get("payload")
-            if isinstance(payload, dict) and payload.get("type") == "thread_name_updated":
+            if not isinstance(payload, dict) or payload.get("type") != "thread_name_updated":
+                continue
+            if payload.get("thread_id") in (None, self._id):
                 _put(self.facts, "name", one_line(payload.get("thread_name")))
                 told = TAIL_NAME
         return told
