@@ -22,11 +22,13 @@ B = "019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63"
 
 @pytest.fixture
 def stage(client, tmp_path, monkeypatch):
-    """Two sessions in a folder that exists, and a `claude` that only says how it was called."""
+    """Two sessions in a folder that exists, a `claude` that only says how it was called, and no fzf on PATH."""
     tools = tmp_path / "tools"
     tools.mkdir()
+    for name in ("cat", "git", "sh", "tail"):
+        (tools / name).symlink_to(shutil.which(name))
     write_program(tools / "claude", 'if [ "$1" = --help ]; then exit 0; fi\necho "STARTED $@"')
-    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", str(tools))
     folder = tmp_path / "code"
     folder.mkdir()
     home = str(tmp_path / ".claude")
