@@ -11,6 +11,7 @@ from sessiond.providers.claude_code.lines import Lines, Record
 CONVERSATION_KEYS = (b'"user"', b'"assistant"')
 _TIMESTAMP = b'"timestamp"'
 _STAMP_END = len('"timestamp":"2026-01-31T10:00:00.000Z"')
+_COLON_BYTES = len(' : "')
 STAMP_BYTES = 48
 """No time is written longer."""
 
@@ -21,7 +22,7 @@ def is_conversation(record: Record) -> bool:
 
 def last_activity(lines: Lines, known: Known) -> None:
     """The newest `timestamp` of a conversation record; not the last: copies of old records may be appended later."""
-    newest_ms = known["updated_ms"][1] if "updated_ms" in known else 0
+    active_at, newest_ms = known.get("updated_ms", (0, 0))
     for stamp, position in _newest_first(lines.data):
         text = stamp.decode("ascii", "replace")
         moment = time_ms(text)
@@ -32,14 +33,14 @@ def last_activity(lines: Lines, known: Known) -> None:
         if lines.line_holds(position, *CONVERSATION_KEYS):
             for offset, record in lines.around(position):
                 if is_conversation(record) and record.get("timestamp") == text:
-                    known["updated_ms"] = offset, moment
+                    known["updated_ms"] = max(offset, active_at), moment
                     return
 
 
 def _newest_first(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """(value, position) of `timestamp` keys, the largest value first: mostly that of the newest record is enough.
+    """(value, position) of `timestamp` keys, the latest moment first: mostly that of the newest record is enough.
 
-    It is looked for among the values as Claude Code writes them, without white space around them.
+    Written as Claude Code writes them, all in UTC and equally long, the largest text is the latest moment.
     """
     stamps = []
     hit = data.rfind(_TIMESTAMP)
@@ -48,10 +49,12 @@ def _newest_first(data: bytes) -> Iterator[tuple[bytes, int]]:
         hit = data.rfind(_TIMESTAMP, 0, hit)
     if not stamps:
         return
-    newest = max(stamps)
-    if newest.endswith(b'Z"') and min(stamps).startswith(b':"'):
+    if min(stamps).startswith(b':"') and b"\n".join([*stamps, b""]).count(b'Z"\n') == len(stamps):
+        newest = max(stamps)
         yield newest[2:-1], data.rfind(newest)
-    yield from sorted(_stamps(data), reverse=True)
+        yield from sorted(_stamps(data), reverse=True)
+    else:
+        yield from sorted(_stamps(data), key=_moment, reverse=True)
 
 
 def _stamps(data: bytes) -> list[tuple[bytes, int]]:
@@ -59,12 +62,14 @@ def _stamps(data: bytes) -> list[tuple[bytes, int]]:
     found = []
     hit = data.rfind(_TIMESTAMP)
     while hit >= 0:
-        start = hit + len(_TIMESTAMP) + 2
-        end = start + len("2026-01-31T10:00:00.000Z")
-        if data[start - 2 : start] != b':"' or data[end : end + 1] != b'"':
-            start = data.find(b'"', start - 2, start + 2) + 1
-            end = data.find(b'"', start, start + STAMP_BYTES)
-        if start:
+        start = hit + len(_TIMESTAMP)
+        start = data.find(b'"', start, start + _COLON_BYTES) + 1
+        end = data.find(b'"', start, start + STAMP_BYTES)
+        if start and end >= 0:
             found.append((data[start:end], hit))
         hit = data.rfind(_TIMESTAMP, 0, hit)
     return found
+
+
+def _moment(stamp: tuple[bytes, int]) -> int:
+    return time_ms(stamp[0].decode("ascii", "replace")) or 0
