@@ -27,6 +27,8 @@ _SPACE = " \t\r\n,"
 _KEY_START = re.compile(r',\s*(?=")')
 _TEXT_BLOCK = re.compile(r'\{\s*"(?:type|text)"\s*:')
 _WHITE = b" \t\r\n\0"
+_MARK = b"\xef\xbb\xbf"
+"""What some editors put before the first line."""
 
 
 def parse(line: bytes) -> Record | None:
@@ -55,7 +57,7 @@ def records(line: bytes) -> list[Record]:
 
 
 def _salvaged(line: bytes) -> list[Record]:
-    text = line.removeprefix(b"\xef\xbb\xbf").strip(_WHITE).decode("utf-8", "replace")
+    text = line.removeprefix(_MARK).strip(_WHITE).decode("utf-8", "replace")
     found: list[Record] = []
     at = 0
     while at < len(text):
@@ -70,11 +72,11 @@ def _salvaged(line: bytes) -> list[Record]:
     else:
         return found
     last = _last_whole(text, at)
-    return found if last is None else [*found, last]
+    return found if last is None else [*found, last[1]]
 
 
-def _last_whole(text: str, start: int) -> Record | None:
-    """The record that ends the text, after a torn one that begins at `start`."""
+def _last_whole(text: str, start: int) -> tuple[int, Record] | None:
+    """(position, record) of the record that ends the text, after a torn one that begins at `start`."""
     if not text.endswith("}"):
         return None
     at = len(text)
@@ -87,18 +89,26 @@ def _last_whole(text: str, start: int) -> Record | None:
         except (ValueError, RecursionError, MemoryError):
             continue
         if end == len(text) and isinstance(value, dict) and "type" in value:
-            return value
+            return at, value
     return None
 
 
 def _partial(line: bytes) -> list[Record]:
-    """What the two ends of an over-long line say: its top-level pairs, and what the first part opens but not closes."""
+    """What the two ends of an over-long line say: its top-level pairs, and what the first part opens but not closes.
+
+    A whole record glued to its end counts for itself; a line cut short before it costs the cut record, as any would.
+    """
     first, _, last = line.partition(CUT)
-    known = _opened(first.strip(_WHITE).decode("utf-8", "replace"), 0, "", 0) if first else {}
+    known = _opened(first.removeprefix(_MARK).strip(_WHITE).decode("utf-8", "replace"), 0, "", 0) if first else {}
     if not isinstance(known, dict):
         known = {}
-    for key, value in _closing_pairs(last.decode("utf-8", "replace").rstrip()).items():
-        known[key] = value
+    text = last.decode("utf-8", "replace").rstrip()
+    glued = _last_whole(text, -1)
+    if glued is not None:
+        at, record = glued
+        ending = _closing_pairs(text[:at].rstrip(_SPACE))
+        return [known | ending, record] if ending else [record]
+    known |= _closing_pairs(text)
     return [known] if known else []
 
 

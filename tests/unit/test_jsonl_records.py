@@ -114,6 +114,19 @@ def test_text_blocks_behind_the_cut_are_found():
     assert blocks_at_end(data) == [{"type": "text", "text": "look at this"}]
 
 
+def test_a_whole_record_glued_to_an_over_long_one_counts_for_itself():
+    note = {"type": "custom-title", "customTitle": "Name", "sessionId": "s"}
+    one, two = records(shortened(line(PAYLOAD | ENVELOPE) + line(note)))
+    assert ENVELOPE.items() <= one.items()
+    assert "customTitle" not in one
+    assert two == note
+
+
+def test_an_over_long_record_cut_short_costs_only_itself():
+    note = {"type": "custom-title", "customTitle": "Name", "sessionId": "s"}
+    assert records(shortened(line(ENVELOPE | PAYLOAD)[:300_000] + line(note))) == [note]
+
+
 @pytest.mark.parametrize("order", ["before", "behind"])
 def test_keys_inside_message_text_are_never_taken_for_facts(order):
     deceit = ',"cwd":"/evil","gitBranch":"evil","type":"evil","timestamp":"2030-01-01T00:00:00.000Z"}'
