@@ -175,6 +175,33 @@ def test_a_longer_file_that_differs_before_the_end_of_the_last_reading_is_read_a
     assert observe(other, stored(observe(data))) == observe(other)
 
 
+def rewritten(data, was, now):
+    """A reading that looked through all of a large file, read on after its middle was rewritten, and looked through."""
+    filled = fill(data, observe(data))
+    other = data.replace(was, now)
+    assert other != data
+    return fill(other, observe(other, stored(filled)))
+
+
+def test_a_rewritten_middle_tells_its_new_name():
+    data = user("Start") + filler(3 << 20) + title("Was") + filler(3 << 20, 2) + assistant(60)
+    assert facts(rewritten(data, b'"Was"', b'"Now it is"'))["custom_title"] == "Now it is"
+    assert facts(rewritten(data, filler(1000) + title("Was"), title("Now it is")))["custom_title"] == "Now it is"
+
+
+def test_a_name_that_was_taken_out_of_the_middle_is_forgotten_once_all_was_looked_through():
+    data = title("Early") + user("Start") + filler(3 << 20) + title("Was") + filler(3 << 20, 2) + assistant(60)
+    reading = rewritten(data, title("Was"), b"")
+    assert facts(reading)["custom_title"] == "Early"
+    assert facts(reading) == facts(fill(data.replace(title("Was"), b""), observe(data.replace(title("Was"), b""))))
+
+
+def test_a_small_file_that_was_rewritten_as_a_large_one_keeps_no_name_of_its_own():
+    small = user("Start" * 200) + title("Was") + assistant(3)
+    large = user("Start" * 200) + filler(3 << 20) + assistant(60)
+    assert "custom_title" not in facts(observe(large, stored(observe(small))))
+
+
 @pytest.mark.parametrize("state", [b"", b"nonsense", b"[]", b'{"end":1}', b'{"unknown":2}'])
 def test_a_state_that_cannot_be_understood_means_reading_anew(state):
     data = user("Start") + assistant(3)
@@ -208,6 +235,22 @@ def test_a_newer_name_at_the_end_wins_over_one_at_the_beginning():
 def test_first_facts_never_come_from_behind_a_gap():
     data = title("x", "ai-title", "aiTitle") + filler(2 << 20) + user("Not the first one", 50)
     assert "first_prompt" not in facts(observe(data))
+
+
+def test_a_folder_with_a_name_of_its_own_leads_to_the_first_directory_of_a_large_file():
+    source = PROVIDER.claim(f"/home/sam/.claude/projects/shared/{ID}.jsonl")
+    data = HEAD + GAP.replace(b"/home/sam/app", b"/home/sam/app/deep") + user("go on", 50, cwd="/home/sam/app/deep")
+    reading = PROVIDER.observe(source, io.BytesIO(data), len(data), None)
+    row = PROVIDER.merge([Observation(source, Fingerprint(1, 1, len(data), 1, 1), ID, facts(reading))])
+    assert row.cwd == "/home/sam/app"
+
+
+def test_copies_of_old_records_at_the_end_do_not_hide_the_newest_time():
+    newest = assistant(500)
+    copies = filler(300_000)
+    for data in (HEAD + newest + GAP + copies, HEAD + GAP + newest + GAP + copies):
+        reading = fill(data, observe(data))
+        assert facts(reading)["updated_ms"] == int(START.timestamp() * 1000) + 500_000
 
 
 def test_the_tail_grows_until_a_conversation_record_with_a_time_is_in_it():
@@ -427,6 +470,28 @@ def test_a_transcript_that_is_one_enormous_line_is_a_session():
     assert row.first_prompt.startswith("Look: xxx")
     assert (row.cwd, row.branch, row.updated_ms) == ("/home/sam/app", "main", int(START.timestamp() * 1000))
     assert file.read_bytes < 32 << 20
+
+
+def test_records_behind_a_line_too_long_to_follow_tell_the_last_facts():
+    enormous = line(
+        cwd="/home/sam/app", gitBranch="early", permissionMode="plan", type="user", timestamp=stamp(5), uuid="u5",
+        message={"role": "user", "content": "x" * (10 << 20)},
+    )  # fmt: skip
+    later = line(type="system", gitBranch="late", uuid="s") + line(type="permission-mode", permissionMode="default")
+    row = session(user("Start") + enormous + later)
+    assert (row.branch, row.approval) == ("late", "default")
+
+
+def test_a_name_glued_to_an_over_long_line_is_known():
+    whole = user("See: " + BIG)[:-1]
+    for torn in (whole, whole[:300_000]):
+        assert session(user("Start") + torn + title("Name")).title == "Name"
+
+
+def test_a_byte_order_mark_before_an_over_long_line_is_passed_over():
+    block = {"type": "text", "text": "What is wrong here?"}
+    image = {"type": "image", "source": {"type": "base64", "data": BIG}}
+    assert session(b"\xef\xbb\xbf" + user([block, image])).first_prompt == "What is wrong here?"
 
 
 def test_an_over_long_last_line_in_the_old_order_gives_branch_and_time():

@@ -24,7 +24,7 @@ class ClaudeCode:
     """Claude Code over its homes."""
 
     app = places.APP
-    reader_version = 1
+    reader_version = 2
 
     def __init__(self, homes: Sequence[str]) -> None:
         self._homes = [(home, places.projects(home) + "/") for home in homes]

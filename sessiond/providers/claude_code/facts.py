@@ -29,7 +29,7 @@ def first_facts(lines: Lines, known: Known) -> None:
         _opening(lines, known)
     if "created_ms" not in known:
         _put_first(lines, known, "created_ms", b'"timestamp"', lambda record: time_ms(record.get("timestamp")))
-    if "first_cwd" not in known:
+    if "first_cwd" not in known or known["first_cwd"][0] > lines.chunk.start:
         first_directory(lines, known)
     if "entrypoint" not in known:
         _put_first(lines, known, "entrypoint", b'"entrypoint"', lambda record: plain(record.get("entrypoint")))
@@ -112,15 +112,15 @@ def last_facts(lines: Lines, known: Known, name: str, file: BinaryFile) -> None:
     start = lines.chunk.start
     for table, search in ((_LAST, lines.last), (_LAST_NOTES, lines.last_note)):
         for fact, key, read in table:
-            if fact not in known or known[fact][0] < start:
+            if fact not in known or known[fact][0] <= start:
                 for offset, record in search(key):
                     value = read(record)
                     if value is not None:
                         known[fact] = offset, value
                         break
-    if "cwd" not in known or known["cwd"][0] < start:
+    if "cwd" not in known or known["cwd"][0] <= start:
         last_directory(lines, known, name)
-    if "summary" not in known or known["summary"][0] < start:
+    if "summary" not in known or known["summary"][0] <= start:
         found = last_summary(lines, file)
         if found is not None:
             known["summary"] = found

@@ -11,7 +11,8 @@ from typing import Any
 from sessiond import jsonl
 from sessiond.jsonl import BinaryFile, Chunk, chunks
 from sessiond.model import Previous, Reading
-from sessiond.providers.claude_code.activity import last_activity
+from sessiond.providers.base import time_ms
+from sessiond.providers.claude_code.activity import CONVERSATION_KEYS, is_conversation, last_activity
 from sessiond.providers.claude_code.facts import first_directory, first_facts, last_facts
 from sessiond.providers.claude_code.known import BEFORE_ALL, LAST, PLACED, Known, combined, load, store
 from sessiond.providers.claude_code.lines import Lines
@@ -53,7 +54,7 @@ class Reader:
         self._leave_gap(head.end, tail.start)
         self._add(tail, first=False)
         seen, self._seen = self._seen, None
-        self._fold(head, self._known, first=True, activity="updated_ms" not in self._known)
+        self._fold(head, self._known, first=True)
         if seen is not None:
             self._seen = combined(self._known, seen)
         self._end = tail.end
@@ -102,8 +103,7 @@ class Reader:
         lines = Lines(chunk)
         found = {fact: place for fact, place in self._known.items() if place[0] >= chunk.end}
         last_facts(lines, found, self._name, self._file)
-        if "updated_ms" not in self._known:
-            last_activity(lines, found)
+        last_activity(lines, found)
         self._known = combined(self._known, found)
         if self._seen is not None:
             self._seen = combined(self._seen, found)
@@ -112,13 +112,22 @@ class Reader:
         """After reading anew: what the old reading knew and this one passed over.
 
         `untouched` says that nothing but the file's times changed; then what was looked through stays looked through.
+        Otherwise what was known is believed until something is found in the gap, or nothing in all of it.
         """
         if self._gap is None:
             return
         low, high = self._gap
-        unplaced = low - 1 if state.end > low else BEFORE_ALL  # told by the beginning, which was read as a whole then
-        old = load(facts if state.committed is None else state.committed, state.places, unplaced)
-        middle = {fact: found for fact, found in old.items() if fact in LAST and unplaced <= found[0] < high}
+        unplaced = low - 1  # behind the beginning, before all of the gap
+        old = load(
+            facts if state.committed is None else state.committed,
+            state.places,
+            unplaced if state.end > low else BEFORE_ALL,
+        )
+        middle = {
+            fact: found if untouched else (unplaced, found[1])
+            for fact, found in old.items()
+            if fact in LAST and unplaced <= found[0] < high
+        }
         for fact, (_, value) in old.items():
             if fact not in LAST and (untouched or fact != "updated_ms"):
                 middle[fact] = high, value
@@ -139,6 +148,22 @@ class Reader:
             low = max(state.gap[0], state.gap[1] - budget_bytes)
             for chunk in jsonl.read_back(self._file, low, state.gap[1], GAP_BLOCK_BYTES):
                 self._look_into(chunk)
+            if low == state.gap[0]:
+                self._forget_unfound(low - 1)
+
+    def _forget_unfound(self, unplaced: int) -> None:
+        """Drop what was kept from before a rewrite and is nowhere in the gap; what the head tells takes its place."""
+        kept = {fact for fact, (place, _) in self._known.items() if fact in LAST and place == unplaced}
+        if not kept:
+            return
+        told: Known = {}
+        last_facts(Lines(jsonl.read_head(self._file, self._size)), told, self._name, self._file)
+        for known in (self._known, self._seen or {}):
+            for fact in kept:
+                if known.get(fact, (None, None))[0] == unplaced:
+                    del known[fact]
+                    if fact in told:
+                        known[fact] = told[fact]
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -177,7 +202,7 @@ class Reader:
         self._seen = dict(self._known)
         self._fold(Chunk(chunk.end, chunk.end, chunk.data[cut:]), self._seen, first=first)
 
-    def _fold(self, chunk: Chunk, known: Known, *, first: bool, activity: bool = True) -> None:
+    def _fold(self, chunk: Chunk, known: Known, *, first: bool) -> None:
         if not chunk.data:
             return
         lines = Lines(chunk)
@@ -186,17 +211,19 @@ class Reader:
         elif "first_cwd" not in known:
             first_directory(lines, known)
         last_facts(lines, known, self._name, self._file)
-        if activity:
-            last_activity(lines, known)
+        last_activity(lines, known)
         if "opening" not in known and "updated_ms" not in known and "readable" not in known and lines.holds_any():
             known["readable"] = chunk.start, True
 
 
 def _has_activity(data: bytes) -> bool:
     """Whether a conversation record with a time is in sight."""
-    known: Known = {}
-    last_activity(Lines(Chunk(0, len(data), data)), known)
-    return bool(known)
+    lines = Lines(Chunk(0, len(data), data))
+    return any(
+        is_conversation(record) and time_ms(record.get("timestamp")) is not None
+        for key in CONVERSATION_KEYS
+        for _, record in lines.last(key)
+    )
 
 
 def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: Previous | None) -> Reading:
