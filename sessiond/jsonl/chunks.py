@@ -86,10 +86,13 @@ def read_head(file: BinaryFile, size: int) -> Chunk:
     return head._replace(data=head.data + line, complete=False)
 
 
-def _follow(file: BinaryFile, offset: int, size: int) -> tuple[bytes, int | None]:
-    """The last bytes of the line that runs on at `offset`, and where it ends; no end when that is too far away."""
+def _follow(file: BinaryFile, offset: int, size: int, most: int | None = None) -> tuple[bytes, int | None]:
+    """The last bytes of the line that runs on at `offset`, and where it ends; no end when that is too far away.
+
+    `most` is how many bytes are looked at, `FOLLOW_BYTES` by default.
+    """
     kept = b""
-    limit = min(size, offset + FOLLOW_BYTES)
+    limit = min(size, offset + (FOLLOW_BYTES if most is None else most))
     while offset < limit:
         block = read_at(file, offset, min(LINE_BYTES, limit - offset))
         if not block:
@@ -192,7 +195,7 @@ def read_blocks(file: BinaryFile, start: int, end: int, block_bytes: int) -> Ite
             yield _shortened(data[:cut], start, start + cut)
             start += cut
             continue
-        last, behind = _follow(file, start + len(data), end)
+        last, behind = _follow(file, start + len(data), end, end)
         if behind is None:
             return
         yield Chunk(start, behind, _followed_line(data, last, behind - start))

@@ -311,6 +311,30 @@ def test_the_gap_tells_a_first_prompt_that_lies_behind_the_head():
     assert state.gap_bytes == 0
 
 
+def test_a_line_beyond_all_budgets_does_not_end_the_look_into_the_gap():
+    huge = record("response_item", {"type": "message", "role": "user", "image_url": "A" * (12 << 20)})
+    data = lines([meta(A), huge, user("Behind it")]) + noise(2 << 20)
+    assert filled(data)[0]["prompt"] == "Behind it"
+
+
+def test_a_first_prompt_in_the_tail_is_found_when_the_gap_holds_none():
+    data = lines([meta(A), turn()]) + noise(4 << 20) + lines([user("At the end"), turn(), answer()])
+    assert filled(data)[0]["prompt"] == "At the end"
+
+
+def test_a_first_prompt_that_is_appended_behind_a_gap_is_found():
+    data = lines([meta(A), turn()]) + noise(4 << 20) + lines([turn(), answer()])
+    facts, state = filled(data)
+    assert "prompt" not in facts
+    _, facts, _ = read(data + lines([user("Appended")]), Previous(state.pack(), {A: facts}))
+    assert facts["prompt"] == "Appended"
+
+
+def test_the_gap_tells_when_a_last_line_larger_than_the_tail_was_written():
+    huge = record("response_item", {"type": "function_call_output", "output": "y" * (18 << 20)}, LATER)
+    assert filled(lines([*conversation(A), huge]))[0]["updated_ms"] == LATER_MS
+
+
 def test_the_gap_tells_settings_unless_the_tail_did():
     middle = noise(2 << 20) + lines([turn(model="middle")]) + noise(2 << 20)
     assert filled(lines(conversation(A)) + middle)[0]["model"] == "middle"

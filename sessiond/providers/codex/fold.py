@@ -64,8 +64,14 @@ class Fold:
         known = dict(self.facts)
         self._prompt(data)
         self._latest(data)
-        for key in ("updated_ms", *told_by_tail(self.flags)):
+        for key in told_by_tail(self.flags):
             _put(self.facts, key, known.get(key))
+        if "updated_ms" in known:
+            self.facts["updated_ms"] = max(known["updated_ms"], self.facts["updated_ms"])
+
+    def late(self, data: bytes) -> None:
+        """Lines behind the gap once more, for the first prompt."""
+        self._prompt(data)
 
     @staticmethod
     def is_enough(tail: bytes) -> bool:

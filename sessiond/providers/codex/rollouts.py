@@ -137,13 +137,24 @@ def _continued(file: BinaryFile, size: int, thread_id: str, facts: Facts, old: S
 
 
 def fill(file: BinaryFile, thread_id: str, facts: Facts, old: State, budget_bytes: int) -> tuple[Facts, State]:
-    """The same facts with what the gap adds to them. It is looked at once; a part beyond the budget is passed over."""
+    """The same facts with what the gap adds to them. It is looked at once; a part beyond the budget is passed over.
+
+    A prompt that was not in the gap either is looked for behind it, where only the newest lines were of interest.
+    """
     fold = Fold(dict(facts), thread_id, old.flags)
     start, end = old.gap_from, old.gap_to
     if "prompt" in facts:
         start = max(start, end - budget_bytes)
-    for chunk in jsonl.read_blocks(file, start, min(end, start + budget_bytes), jsonl.HEAD_BYTES):
+    stop = start + budget_bytes
+    for chunk in jsonl.read_blocks(file, start, min(end, stop), jsonl.HEAD_BYTES):
         fold.middle(chunk.data)
+    if end <= stop:
+        for chunk in jsonl.read_blocks(file, end, min(old.offset, stop), jsonl.HEAD_BYTES):
+            if "prompt" in fold.facts:
+                break
+            fold.late(chunk.data)
+    if "prompt" in fold.facts or old.offset <= stop:
+        fold.flags &= ~WAS_GAP  # nothing is left unread that could hold the first prompt
     return fold.facts, old._replace(flags=fold.flags, gap_from=0, gap_to=0)
 
 
