@@ -80,6 +80,15 @@ def test_a_row_with_a_prompt_makes_a_session_of_a_file_whose_prompt_was_not_foun
     assert session.resumable
 
 
+def test_a_goal_does_not_stand_in_for_a_prompt_that_only_the_row_knows(codex):
+    goal = {"type": "event_msg", "payload": {"type": "thread_goal_updated", "goal": {"objective": "Ship it"}}}
+    codex.rollout(A, [meta(A), goal, turn()])
+    assert codex.session(A).first_prompt == "Ship it"
+    row(codex, preview="Ship it")
+    session = codex.session(A)
+    assert (session.first_prompt, session.title) == ("Fix the build", "Ship it")
+
+
 def test_an_empty_file_with_a_row_is_listed_but_cannot_be_resumed(codex):
     codex.rollout(A, b"")
     row(codex)
@@ -189,9 +198,13 @@ def test_the_folder_is_the_last_recorded_one_and_raw(codex):
     assert codex.session(A).cwd == "/link/now"
 
 
-def test_a_row_without_a_file_tells_the_folder_without_the_prefix_of_windows(codex):
-    row(codex, cwd="\\\\?\\C:\\code\\shop")
-    assert codex.session(A).cwd == "C:\\code\\shop"
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [("\\\\?\\C:\\code\\shop", "C:\\code\\shop"), ("\\\\?\\UNC\\host\\share", "\\\\host\\share")],
+)
+def test_a_row_without_a_file_tells_the_folder_without_the_prefix_of_windows(codex, recorded, shown):
+    row(codex, cwd=recorded)
+    assert codex.session(A).cwd == shown
 
 
 @pytest.mark.parametrize(("row_ms", "expected_ms"), [(ENDED_MS + 500, ENDED_MS + 500), (ENDED_MS - 500, ENDED_MS)])

@@ -27,7 +27,7 @@ def merge(observations: Sequence[Observation]) -> Session | Excluded:
     if hidden:
         return _EXCLUDED[hidden]
 
-    prompt = _first_prompt(files) or columns.get("prompt")
+    prompt = _first_of(files, "prompt") or columns.get("prompt") or _first_of(files, "goal")
     title, title_from = _title(observations, facts, columns, prompt)
     if not title and not any(o.facts.get("talk") or o.facts.get("sealed") for o in (*files, *((row,) if row else ()))):
         return Excluded(_why_empty(files))
@@ -105,13 +105,9 @@ def _named_ms(o: Observation | None) -> int | None:
     return None if o is None else time_ms(stamp_in_name(o.source.path))
 
 
-def _first_prompt(files: list[Observation]) -> str | None:
-    """The prompt of the oldest file that has one; a goal stands in for it."""
-    for key in ("prompt", "goal"):
-        for o in sorted(files, key=_begun_ms):
-            if o.facts.get(key):
-                return str(o.facts[key])
-    return None
+def _first_of(files: list[Observation], key: str) -> str | None:
+    """The prompt, or the goal that stands in for it, of the oldest file that has one."""
+    return next((str(o.facts[key]) for o in sorted(files, key=_begun_ms) if o.facts.get(key)), None)
 
 
 def _title(
@@ -138,7 +134,7 @@ def _chosen_name(
         return name
     title = columns.get("title")
     is_name = columns.get("titled")
-    if is_name == 0 and prompt is not None and _first_prompt([o for o in observations if o.source.kind == ROLLOUT]):
+    if is_name == 0 and prompt is not None:
         is_name = title != prompt
     if title and is_name:
         return str(title)
@@ -156,7 +152,9 @@ def _updated_ms(files: list[Observation], columns: dict[str, Any]) -> int | None
 
 
 def _plain_path(path: str | None) -> str | None:
-    r"""A path without the `\\?\` that Windows builds put before canonical ones."""
+    r"""A path without the `\\?\` that Windows builds put before canonical ones, `\\?\UNC\` before those of a share."""
+    if path and path.startswith("\\\\?\\UNC\\"):
+        return "\\\\" + path[8:]
     return path.removeprefix("\\\\?\\") if path else None
 
 
