@@ -66,7 +66,8 @@ class Notifier:
 
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
             channel.settimeout(_SEND_S)
-            channel.sendto(message.encode("utf-8", "replace"), self._address)
+            channel.connect(self._address)  # an unconnected socket is always writable: waiting would spin
+            channel.send(message.encode("utf-8", "replace"))
 
 
 def _kernel_address(address: str) -> bytes:

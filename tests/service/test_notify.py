@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -105,6 +107,17 @@ def test_without_a_usable_address_nothing_happens(address):
 
 def test_a_manager_that_is_gone_is_survived(tmp_path):
     Notifier(str(tmp_path / "nobody")).ready()
+
+
+def test_a_manager_that_does_not_listen_costs_waiting_and_no_work(manager):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                channel.sendto(b"x", manager.getsockname())
+    began_s, cpu_s = time.monotonic(), time.process_time()
+    Notifier(manager.getsockname()).ready()
+    assert time.process_time() - cpu_s < 0.2 * (time.monotonic() - began_s)
 
 
 def test_in_the_foreground_socket_is_not_imported():
