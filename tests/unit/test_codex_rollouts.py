@@ -428,6 +428,12 @@ def test_damaged_lines_before_an_old_header_do_not_make_it_a_new_one(codex):
     assert_history(codex.session(A))
 
 
+@pytest.mark.parametrize("before", [b"", b"junk\n"])
+def test_bare_records_without_any_header_are_of_before_the_envelope(codex, before):
+    codex.rollout(A, before + lines([item("user", "Port the CLI")]))
+    assert not codex.session(A).resumable
+
+
 def test_where_the_own_header_was_lost_that_of_the_parent_is_not_taken_for_it(codex):
     codex.rollout(A, b"junk\n" + lines([meta(uid(9), source="exec"), user("Hi")]))
     assert list(codex.sessions()) == [A]

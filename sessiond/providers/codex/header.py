@@ -41,18 +41,19 @@ def opening(data: bytes, named_id: str | None) -> tuple[Header, bytes]:
     where the own one was lost, the next can be that of the thread it was forked from.
     """
     start = 0
-    first = Header(None, {}, is_record=False)
     for number in range(_OPENING_LINES):
         stop = data.find(b"\n", start) + 1 or len(data)
         header = read_header(data[start:stop].rstrip(b"\n"))
         if header.is_record and (number == 0 or named_id is None or header.id == named_id):
             return header, data[:start] + data[stop if header.is_alone else start :]
-        if number == 0:
-            first = header
-        if stop == len(data) or header.is_record or header.facts:
+        if header.is_record:
+            break
+        if header.facts:
+            return header, data
+        if stop == len(data):
             break
         start = stop
-    return first, data
+    return Header(None, {}, is_record=False), data
 
 
 def read_header(line: bytes) -> Header:
