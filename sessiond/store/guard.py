@@ -102,10 +102,14 @@ def _authorize(action: int, first: str | None, second: str | None, *_: object) -
     return _sqlite3.SQLITE_DENY
 
 
+def late(deadline_s: float) -> RefusedError:
+    return RefusedError(f"stopped after {deadline_s:g} s; ask for less, or open the index with: sqlite3 -readonly")
+
+
 def _refusal(error: Exception, deadline_s: float, *, is_late: bool) -> Exception:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == _sqlite3.SQLITE_INTERRUPT or (is_late and "interrupted" in str(error)):
-        return RefusedError(f"stopped after {deadline_s:g} s; ask for less, or open the index with: sqlite3 -readonly")
+        return late(deadline_s)
     if code in (_sqlite3.SQLITE_AUTH, _sqlite3.SQLITE_READONLY) or "not authorized" in str(error):
         return RefusedError(f"only reading is allowed here: {error}; see docs/sql.md")
     if code == _sqlite3.SQLITE_TOOBIG:

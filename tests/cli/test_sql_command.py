@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,13 @@ def test_public_columns_are_the_same_everywhere(client):
     assert table == ["session_no", *COLUMNS]
     row = Session("codex", "aaaaaaaa", "/h")
     assert tuple(name for name in COLUMNS if isinstance(getattr(row, name), bool)) == FLAGS
+
+
+def test_a_single_function_that_runs_on_and_on_is_ended_too(asked, process):
+    """`%.*c` loops inside of one step of SQLite, which looks at the clock only between steps."""
+    took = -time.monotonic()
+    done = process("sql", "SELECT printf('%.*c', 2147483647, 'x') || printf('%.*c', 2147483646, 'y')", "--no-refresh")
+    took += time.monotonic()
+    assert (done.returncode, done.stdout) == (10, "")
+    assert "stopped after 5 s" in done.stderr
+    assert took < 15

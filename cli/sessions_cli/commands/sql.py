@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import shutil
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 import click
 
 from sessiond.errors import RefusedError
 from sessiond.store import guard
 from sessions_cli import context, output, render
+
+GRACE_S = 1.0
+"""How much longer than the deadline a query may run before the process is ended with it."""
 
 
 @click.command("sql")
@@ -30,7 +36,8 @@ def command(query: str | None, *, as_json: bool, as_csv: bool, no_refresh: bool)
         if query is None:
             return _shell(reader.path)
         try:
-            answer = guard.ask(reader, query)
+            with _bounded(guard.DEADLINE_S + GRACE_S):
+                answer = guard.ask(reader, query)
         except guard.BadQueryError as error:
             raise click.UsageError(render.printable(str(error))) from error
     output.write(_as_text(answer, as_json=as_json, as_csv=as_csv))
@@ -38,6 +45,27 @@ def command(query: str | None, *, as_json: bool, as_csv: bool, no_refresh: bool)
         output.say(f"the first {len(answer.rows)} rows; there are more")
         return 9
     return 0 if answer.rows else 9 if reader.doubtful else 1
+
+
+@contextlib.contextmanager
+def _bounded(most_s: float) -> Iterator[None]:
+    """End the process where a single function of SQL runs on and on: SQLite looks at the clock only between its steps.
+
+    Nothing is lost with it: the index is open for reading only, and no answer has been written yet.
+    """
+
+    def end() -> None:
+        late = guard.late(guard.DEADLINE_S)
+        output.say(str(late))
+        os._exit(late.exit_code)
+
+    timer = threading.Timer(most_s, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _as_text(answer: guard.Answer, *, as_json: bool, as_csv: bool) -> str:
