@@ -16,7 +16,7 @@ from sessiond.errors import (
 )
 from sessiond.store.reader import Reader
 from sessions_cli import when
-from sessions_cli.output import say
+from sessions_cli.output import is_talk_seen, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ class _Progress:
         self._shown = False
 
     def __call__(self, done: int, total: int) -> None:
-        if sys.stderr.isatty() and (self._shown or when.now_ms() - self._begun_ms > 200):
+        if not is_talk_seen():
+            return
+        if self._shown or when.now_ms() - self._begun_ms > 200:
             sys.stderr.write(f"\rindexing {done}/{total} ")
             sys.stderr.flush()
             self._shown = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 
 import click
@@ -10,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from sessiond import __version__
 from sessions_cli.options import COMMANDS, COMPLETE_VARIABLE
+from sessions_cli.output import say
 
 _OWN_OPTIONS = ("--help", "-h", "--version")
 
@@ -54,13 +56,32 @@ def group() -> None:
 
 
 def run_click(argv: Sequence[str]) -> int:
-    """Carry out a command line; its exit code comes back."""
+    """Carry out a command line; its exit code comes back.
+
+    Not by `group.main`, which makes a closed pipe a failure; that serves completion, and ends the process.
+    """
+    if os.environ.get(COMPLETE_VARIABLE):
+        group.main(args=list(argv), prog_name="sessions", standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     try:
-        code = group.main(args=list(argv), prog_name="sessions", standalone_mode=False, complete_var=COMPLETE_VARIABLE)
+        with group.make_context("sessions", list(argv)) as context:
+            code = group.invoke(context)
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except click.Abort:
         click.echo(err=True)
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _show(error: click.ClickException) -> None:
+    """What is wrong with the command line, in one line; the whole help where click would show that."""
+    message = error.format_message()
+    if message.startswith("Usage: "):
+        click.echo(message, err=True)
+        return
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "sessions"
+    say(f"{' '.join(message.split()).rstrip('.')}; see: {command} --help")

@@ -32,15 +32,17 @@ def run(argv: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """The console script. Leaves without the interpreter's clean-up, which takes longer than some answers."""
-    code = 1
+    """The console script. Leaves without the interpreter's clean-up, which takes longer than some answers.
+
+    A pipe that is closed early changes nothing: the exit code is what it would have been, 0 if that was not known yet.
+    """
+    code = 0
     try:
         code = run(sys.argv[1:])
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        code = 0
+        pass
     except OSError as error:
         say(f"cannot write the answer: {error.strerror}")
         code = 1

@@ -21,18 +21,25 @@ def write(text: str) -> None:
 
 
 def say(line: str) -> None:
-    """One line of talk, printable whatever is in it."""
+    """One line of talk, printable whatever is in it; lost where stderr cannot take it, for nobody hears it there."""
     if sys.stderr is None:
         return
     text = f"sessions: {printable(line)}\n"
     try:
-        sys.stderr.write(text)
-    except UnicodeEncodeError:
-        sys.stderr.write(text.encode("ascii", "backslashreplace").decode())
+        try:
+            sys.stderr.write(text)
+        except UnicodeEncodeError:
+            sys.stderr.write(text.encode("ascii", "backslashreplace").decode())
+    except OSError:
+        pass
 
 
 def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
+
+
+def is_talk_seen() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def terminal_columns() -> int:

@@ -33,10 +33,7 @@ def command(id: str, *, last: int | None, as_json: bool, no_refresh: bool) -> in
         session = context.find_one(reader, id)
     log = history.read(_file_of(session))
     lines = map(_entry, _newest(log.entries, last)) if as_json else map(_message, _newest(log.said, last))
-    try:
-        return 0 if _printed(lines) else 1
-    except BrokenPipeError:  # click would make it an error
-        return 0
+    return 0 if _printed(lines) else 1
 
 
 def _printed(lines: Iterable[str]) -> bool:
