@@ -204,3 +204,13 @@ def test_bash_completes_with_the_script(client, tmp_path):
     environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(["bash"], input=code, capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.split() == ["status"]
+
+
+def test_the_script_for_zsh_works_where_completion_is_not_switched_on_yet(client):
+    if shutil.which("zsh") is None:
+        pytest.skip("no zsh here")
+    script = client("completion", "zsh").out
+    done = subprocess.run(
+        ["zsh", "-f"], input=script + "\nprint -r -- $_comps[sessions]\n", capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("_sessions_completion\n", "")

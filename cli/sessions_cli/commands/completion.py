@@ -8,6 +8,9 @@ from click.shell_completion import get_completion_class
 from sessions_cli import output
 from sessions_cli.options import COMPLETE_VARIABLE
 
+_COMPLETION_SYSTEM = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
+"""A ~/.zshrc that has not switched completion on yet gets it switched on."""
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
@@ -22,5 +25,9 @@ def command(shell: str) -> int:
     made = get_completion_class(shell)
     assert made is not None
     completion = made(click.Command("sessions"), {}, "sessions", COMPLETE_VARIABLE)
-    output.write(completion.source_template % completion.source_vars() + "\n")
+    script = completion.source_template % completion.source_vars() + "\n"
+    if shell == "zsh":
+        first, _, rest = script.partition("\n")  # has to stay first: zsh looks there when it loads from a file
+        script = f"{first}\n{_COMPLETION_SYSTEM}{rest}"
+    output.write(script)
     return 0
