@@ -40,7 +40,7 @@ def load(env: paths.Environment) -> Config:
     """The configuration, defaults when there is no file; raises ConfigurationError when it cannot be used."""
     file = paths.config_file(env)
     try:
-        with open(file, "rb") as stream:
+        with open(file, "rb", opener=_without_waiting) as stream:
             text = stream.read()
     except (FileNotFoundError, NotADirectoryError):
         return Config()
@@ -53,6 +53,11 @@ def load(env: paths.Environment) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not valid TOML: {error}; correct it or remove it") from error
     return Config(**{key: _value(file, key, value, paths.user_home(env)) for key, value in table.items()})
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open for reading; a pipe, which nobody may ever write to, counts as empty."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _value(file: str, key: str, value: Any, user_home: str) -> Any:

@@ -124,16 +124,21 @@ def bring_up_to_date(env: Mapping[str, str], folder: str) -> str | None:
     try:
         done = refresh(folder, config.homes(settings, env), settings, wait_s=WAIT_S, progress=progress)
     except (IndexUnavailableError, ConfigurationError) as error:
-        if not os.path.exists(paths.index_file(folder)):
+        if not _is_there(paths.index_file(folder)):
             raise
         return f"answering from the index as it was: {error}"
     except OSError as error:
-        if not os.path.exists(paths.index_file(folder)):
+        if not _is_there(paths.index_file(folder)):
             raise ConfigurationError(f"cannot write {error.filename or folder}: {error.strerror}") from error
         return f"answering from the index as it was: cannot write {error.filename or folder}: {error.strerror}"
     finally:
         progress.end()
     return None if done else "another process is still bringing the index up to date: this is what it holds so far"
+
+
+def _is_there(path: str) -> bool:
+    """Whether there is an index that can be answered from."""
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 class _Progress:

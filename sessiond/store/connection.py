@@ -79,7 +79,8 @@ def prepare_folder(folder: str) -> None:
     if status.st_uid != os.geteuid():
         raise ConfigurationError(f"{folder} belongs to another user; set SESSIOND_HOME to a folder of yours")
     if stat.S_IMODE(status.st_mode) & 0o022:
-        raise ConfigurationError(f"{folder} can be written by others; run: chmod 700 {folder}")
+        mend = "set SESSIOND_HOME to one of yours" if status.st_mode & stat.S_ISVTX else f"run: chmod 700 {folder}"
+        raise ConfigurationError(f"{folder} can be written by others; {mend}")
 
 
 def _create_file(path: str) -> None:

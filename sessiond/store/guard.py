@@ -77,7 +77,7 @@ def ask(reader: Reader, text: str, *, deadline_s: float = DEADLINE_S, max_rows: 
     except MemoryError as error:
         raise RefusedError("the answer is too large; ask for less") from error
     except (_sqlite3.DatabaseError, _sqlite3.DataError, _sqlite3.Warning) as error:
-        raise _refusal(error, deadline_s, is_late=time.monotonic() > deadline) from error
+        raise _refusal(reader, error, deadline_s, is_late=time.monotonic() > deadline) from error
     return Answer(names, rows, is_cut)
 
 
@@ -106,7 +106,9 @@ def late(deadline_s: float) -> RefusedError:
     return RefusedError(f"stopped after {deadline_s:g} s; ask for less, or open the index with: sqlite3 -readonly")
 
 
-def _refusal(error: Exception, deadline_s: float, *, is_late: bool) -> Exception:
+def _refusal(
+    reader: Reader, error: _sqlite3.Error | _sqlite3.Warning, deadline_s: float, *, is_late: bool
+) -> Exception:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == _sqlite3.SQLITE_INTERRUPT or (is_late and "interrupted" in str(error)):
         return late(deadline_s)
@@ -114,7 +116,8 @@ def _refusal(error: Exception, deadline_s: float, *, is_late: bool) -> Exception
         return RefusedError(f"only reading is allowed here: {error}; see docs/sql.md")
     if code == _sqlite3.SQLITE_TOOBIG:
         return RefusedError(f"a value is larger than {_MAX_VALUE_BYTES >> 20} MiB; ask for less")
-    return BadQueryError(str(error))
+    about_index = reader.translated(error) if isinstance(error, _sqlite3.DatabaseError) else error
+    return BadQueryError(str(error)) if about_index is error else about_index
 
 
 def shell(path: str, program: str) -> None:

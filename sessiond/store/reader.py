@@ -60,6 +60,10 @@ class Reader:
         except _sqlite3.DatabaseError as error:
             raise _translated(self.path, error) from error
 
+    def translated(self, error: _sqlite3.DatabaseError) -> Exception:
+        """What the user can do about an error of the driver; the error itself when it is not the index's fault."""
+        return _translated(self.path, error)
+
     def meta(self) -> dict[str, str | int]:
         """Everything the index says of itself."""
         return dict(self.rows("SELECT key, value FROM meta"))  # type: ignore[arg-type]
@@ -162,6 +166,10 @@ def _lossless(data: bytes) -> str:
 
 
 def _open(path: str) -> _sqlite3.Connection:
+    if not os.path.isfile(path):  # opening a pipe would wait for ever
+        if os.path.lexists(path):
+            raise IndexUnavailableError(f"{path} is not a file; remove it", retry=False)
+        raise NoIndexError(f"no index at {path}; run: sessiond --once")
     try:
         try:
             connection = _connect(path, "mode=ro")
@@ -170,8 +178,6 @@ def _open(path: str) -> _sqlite3.Connection:
                 raise
             connection = _connect(path, "mode=ro&immutable=1")
     except _sqlite3.DatabaseError as error:
-        if not os.path.exists(path):
-            raise NoIndexError(f"no index at {path}; run: sessiond --once") from None
         raise _translated(path, error) from error
     return connection
 

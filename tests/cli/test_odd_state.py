@@ -1,0 +1,92 @@
+"""A state folder or a configuration that holds what should not be there: told at once, with what to do."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sessiond import config, paths
+from sessiond.errors import ConfigurationError
+from sessiond.model import Session
+from sessiond.store import connection
+from sessions_cli import checks
+
+
+def make_folder(path):
+    os.mkdir(path)
+
+
+def make_link(path):
+    os.symlink("/etc/passwd", path)
+
+
+@pytest.mark.parametrize("make", [make_folder, os.mkfifo, make_link])
+def test_an_index_that_is_no_file_of_ours_is_to_be_removed(home, lone_client, process, make):
+    os.makedirs(lone_client.state, mode=0o700)
+    path = paths.index_file(lone_client.state)
+    make(path)
+    done = process("list")
+    assert done.returncode == 11
+    assert done.stderr == f"sessions: {path} is not a file of yours; remove it\n"
+
+
+@pytest.mark.parametrize("make", [make_folder, os.mkfifo])
+@pytest.mark.parametrize("arguments", [("list", "--no-refresh"), ("status",)])
+def test_an_index_that_is_no_file_is_not_waited_for(lone_client, process, make, arguments):
+    os.makedirs(lone_client.state, mode=0o700)
+    path = paths.index_file(lone_client.state)
+    make(path)
+    done = process(*arguments)
+    assert (done.returncode, done.stderr) == (9, f"sessions: {path} is not a file; remove it\n")
+
+
+def test_damage_that_a_query_meets_is_told_as_damage(client):
+    client.fill(*[Session("codex", f"{n:08}", "/h", title="word " * 30, updated_ms=n) for n in range(300)])
+    path = paths.index_file(client.state)
+    with sqlite3.connect(path) as index:
+        (root,) = index.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sessions'").fetchone()
+        (page_bytes,) = index.execute("PRAGMA page_size").fetchone()
+        index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    index.close()
+    with open(path, "r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    answer = client("sql", "SELECT title FROM sessions")
+    assert answer.code == 9
+    assert "is damaged; run: sessiond --once" in answer.err
+
+
+def test_a_configuration_that_is_a_pipe_is_not_waited_for(home):
+    file = paths.config_file(os.environ)
+    os.makedirs(os.path.dirname(file))
+    os.mkfifo(file)
+    assert config.load(os.environ) == config.Config()
+
+
+def test_a_folder_for_everybody_is_not_to_be_closed_to_everybody(tmp_path):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    with pytest.raises(ConfigurationError, match="set SESSIOND_HOME to one of yours"):
+        connection.prepare_folder(str(folder))
+
+
+def test_doctor_tells_a_fault_once(home):
+    file = Path(paths.config_file(os.environ))
+    file.parent.mkdir(parents=True)
+    file.write_text("nonsense = 1\n", encoding="utf-8")
+    told = [f.text for f in checks.run_all(os.environ) if "nonsense" in f.text]
+    assert len(told) == 1
+
+
+def test_doctor_counts_no_watches_without_a_daemon(lone_client):
+    lone_client.fill()
+    assert list(checks.watch_limits(os.environ)) == []
+
+
+def test_doctor_calls_a_home_that_is_a_file_no_folder(home):
+    (home / ".codex").write_text("", encoding="utf-8")
+    assert [f.text for f in checks.homes(os.environ) if f.level == checks.WRONG] == [f"home {home}/.codex is no folder"]
