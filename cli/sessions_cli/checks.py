@@ -39,14 +39,14 @@ class Finding(NamedTuple):
 
 
 def run_all(env: Environment) -> list[Finding]:
-    """Every check in turn; one that cannot be carried out is a finding itself."""
+    """Every check in turn, each finding once; a check that cannot be carried out is a finding itself."""
     findings: list[Finding] = []
     for check in CHECKS:
         try:
             findings += check(env)
         except (SessiondError, OSError) as error:
             findings.append(Finding(WRONG, str(error)))
-    return findings
+    return list(dict.fromkeys(findings))
 
 
 def sqlite(_env: Environment) -> Iterator[Finding]:
@@ -80,7 +80,8 @@ def state_folder(env: Environment) -> Iterator[Finding]:
         yield Finding(GOOD, f"state folder {folder}")
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
-        if name.startswith("index.db") and stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
+        mode = os.lstat(path).st_mode
+        if name.startswith("index.db") and stat.S_ISREG(mode) and stat.S_IMODE(mode) & 0o077:
             yield Finding(WRONG, f"{path} can be read by other users", f"chmod 600 {shlex.quote(path)}")
 
 
@@ -121,7 +122,7 @@ def lock_files(env: Environment) -> Iterator[Finding]:
 def daemon(env: Environment) -> Iterator[Finding]:
     folder = paths.state_dir(env)
     if not context.daemon_runs(folder):
-        yield Finding(NOTE, "no daemon: each command brings the index up to date itself", "sessions service install")
+        yield Finding(NOTE, "no daemon: each command brings the index up to date itself")
         return
     pid = locks.owner(paths.daemon_lock(folder))
     with Reader(folder) as reader:
@@ -163,6 +164,8 @@ def homes(env: Environment) -> Iterator[Finding]:
             os.scandir(home).close()
         except FileNotFoundError:
             continue
+        except NotADirectoryError:
+            yield Finding(WRONG, f"home {home} is no folder")
         except OSError as error:
             yield Finding(WRONG, f"{home} cannot be read: {error.strerror}", f"chmod u+rx {shlex.quote(home)}")
         else:
@@ -179,7 +182,10 @@ def watch_limits(env: Environment) -> Iterator[Finding]:
             most = int(file.read())
     except (OSError, ValueError):
         return
-    with Reader(paths.state_dir(env)) as reader:
+    folder = paths.state_dir(env)
+    if not context.daemon_runs(folder):
+        return
+    with Reader(folder) as reader:
         roots = health.of(reader, daemon=True).details.get("roots", [])
     present = sum(root["present"] for root in roots)
     if present > most // 2:
