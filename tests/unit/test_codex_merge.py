@@ -266,6 +266,14 @@ def test_of_several_files_the_one_begun_last_is_the_session(codex):
     assert (session.path, session.first_prompt) == (str(newest), "First")
 
 
+@pytest.mark.parametrize("tree", ["sessions", "archived_sessions"])
+def test_of_two_copies_of_a_file_the_one_with_the_newest_activity_is_the_session(codex, tree):
+    codex.rollout(A, [meta(A), user("Fix the build")], tree="sessions")
+    codex.rollout(A, [meta(A), user("Fix the build")], tree="archived_sessions")
+    newest = codex.rollout(A, conversation(A), tree=tree)
+    assert codex.session(A).path == str(newest)
+
+
 def test_of_several_files_the_one_the_row_names_is_the_session(codex):
     oldest = codex.rollout(A, conversation(A, "First"))
     second_file(codex)

@@ -79,11 +79,11 @@ def _best_row(rows: list[Observation], files: list[Observation]) -> Observation 
 
 
 def _best_file(files: list[Observation], row: Observation | None) -> Observation | None:
-    """The file the row names, else the one begun last; of two forms of one file the plain one."""
+    """The file the row names, else the one begun last; of two forms of one file the plain one, of copies the newest."""
     recorded = _plain_path(row.facts.get("path")) if row is not None else None
     name = logical_name(recorded) if recorded else None
 
-    def rank(o: Observation) -> tuple[bool, bool, bool, int, bool]:
+    def rank(o: Observation) -> tuple[bool, bool, bool, int, bool, int]:
         path = o.source.path.removesuffix(COMPRESSED)
         return (
             o.fingerprint.size > 0,
@@ -91,6 +91,7 @@ def _best_file(files: list[Observation], row: Observation | None) -> Observation
             logical_name(path) == name,
             _begun_ms(o),
             not o.source.path.endswith(COMPRESSED),
+            o.facts.get("updated_ms", 0),
         )
 
     return max(files, key=rank, default=None)
