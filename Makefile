@@ -35,7 +35,7 @@ run: $(VENV)/.installed
 	@sh fixtures/run.sh $(BIN)
 
 test: $(VENV)/.developed
-	@$(BIN)/python -m pytest -q $(PYTEST_OPTIONS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_OPTIONS)
 
 check: $(VENV)/.developed
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }
