@@ -237,6 +237,28 @@ def test_first_facts_never_come_from_behind_a_gap():
     assert "first_prompt" not in facts(observe(data))
 
 
+def test_the_gap_pass_keeps_what_was_told_between_head_and_gap():
+    data = HEAD + filler(2 << 20) + title("Named later") + assistant(60)
+    reading = observe(data[: 1 << 19])
+    for end in (1 << 20, 3 << 19, len(data)):
+        reading = observe(data[:end], stored(reading))
+    data += filler(17 << 20, 70) + assistant(80)
+    reading = observe(data, stored(reading))
+    assert facts(fill(data, reading))["custom_title"] == "Named later"
+
+
+def test_the_gap_pass_finds_a_first_prompt_far_in():
+    for between in (filler(2 << 20), b""):
+        data = filler(2 << 20) + user("The first one", 50) + between + filler(2 << 20) + user("Not this one", 60)
+        assert facts(fill(data, observe(data)))["first_prompt"] == "The first one"
+
+
+def test_the_gap_pass_finds_a_first_prompt_among_the_last_lines():
+    data = filler(3 << 20) + user("The first one", 50) + assistant(60)
+    assert facts(fill(data, observe(data)))["first_prompt"] == "The first one"
+    assert facts(fill(data[:-1], observe(data[:-1])))["first_prompt"] == "The first one"
+
+
 def test_a_folder_with_a_name_of_its_own_leads_to_the_first_directory_of_a_large_file():
     source = PROVIDER.claim(f"/home/sam/.claude/projects/shared/{ID}.jsonl")
     data = HEAD + GAP.replace(b"/home/sam/app", b"/home/sam/app/deep") + user("go on", 50, cwd="/home/sam/app/deep")

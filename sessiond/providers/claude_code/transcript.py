@@ -54,7 +54,7 @@ class Reader:
         self._leave_gap(head.end, tail.start)
         self._add(tail, first=False)
         seen, self._seen = self._seen, None
-        self._fold(head, self._known, first=True)
+        self._fold(head, self._known, first=True, activity="updated_ms" not in self._known)
         if seen is not None:
             self._seen = combined(self._known, seen)
         self._end = tail.end
@@ -149,21 +149,33 @@ class Reader:
             for chunk in jsonl.read_back(self._file, low, state.gap[1], GAP_BLOCK_BYTES):
                 self._look_into(chunk)
             if low == state.gap[0]:
-                self._forget_unfound(low - 1)
+                self._look_into_head(low - 1)
+                self._look_behind_head(low)
 
-    def _forget_unfound(self, unplaced: int) -> None:
-        """Drop what was kept from before a rewrite and is nowhere in the gap; what the head tells takes its place."""
-        kept = {fact for fact, (place, _) in self._known.items() if fact in LAST and place == unplaced}
-        if not kept:
-            return
+    def _look_into_head(self, unplaced: int) -> None:
+        """After all of the gap: what only the head can tell.
+
+        That is a time that is newer than those of copies at the end, and what was kept from before a rewrite, at
+        `unplaced`, and was nowhere in the gap.
+        """
+        head = Lines(jsonl.read_head(self._file, self._size))
         told: Known = {}
-        last_facts(Lines(jsonl.read_head(self._file, self._size)), told, self._name, self._file)
-        for known in (self._known, self._seen or {}):
-            for fact in kept:
-                if known.get(fact, (None, None))[0] == unplaced:
-                    del known[fact]
-                    if fact in told:
-                        known[fact] = told[fact]
+        last_facts(head, told, self._name, self._file)
+        last_activity(head, told)
+        self._known = _confirmed(self._known, told, unplaced)
+        if self._seen is not None:
+            self._seen = _confirmed(self._seen, told, unplaced)
+
+    def _look_behind_head(self, start: int) -> None:
+        """After all of the gap: the first-facts that the head did not tell."""
+        known = dict(self._known)
+        for chunk in jsonl.read_blocks(self._file, start, self._end, GAP_BLOCK_BYTES):
+            if "first_prompt" in known and "opening" in known:
+                break
+            first_facts(Lines(chunk), known)
+        self._known = known
+        if self._seen is not None:
+            self._seen = combined(self._seen, known)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -202,7 +214,7 @@ class Reader:
         self._seen = dict(self._known)
         self._fold(Chunk(chunk.end, chunk.end, chunk.data[cut:]), self._seen, first=first)
 
-    def _fold(self, chunk: Chunk, known: Known, *, first: bool) -> None:
+    def _fold(self, chunk: Chunk, known: Known, *, first: bool, activity: bool = True) -> None:
         if not chunk.data:
             return
         lines = Lines(chunk)
@@ -211,9 +223,16 @@ class Reader:
         elif "first_cwd" not in known:
             first_directory(lines, known)
         last_facts(lines, known, self._name, self._file)
-        last_activity(lines, known)
+        if activity:
+            last_activity(lines, known)
         if "opening" not in known and "updated_ms" not in known and "readable" not in known and lines.holds_any():
             known["readable"] = chunk.start, True
+
+
+def _confirmed(known: Known, head: Known, unplaced: int) -> Known:
+    """What is known but for last-facts that were found nowhere; the head tells those, and maybe a newer time."""
+    kept = {fact: found for fact, found in known.items() if fact not in LAST or found[0] != unplaced}
+    return combined(kept, {fact: found for fact, found in head.items() if fact not in kept or fact == "updated_ms"})
 
 
 def _has_activity(data: bytes) -> bool:
