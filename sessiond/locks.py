@@ -110,7 +110,7 @@ def held(path: str, wait_s: float | None) -> Iterator[bool]:
 def is_held(path: str) -> bool:
     """Whether somebody holds the lock now. Shared and non-blocking, so that probes never stand in each other's way."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
     try:
@@ -132,7 +132,7 @@ def note_owner(descriptor: int) -> None:
 def owner(path: str) -> str:
     """The pid that the last holder noted, or an empty string."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return ""
     try:

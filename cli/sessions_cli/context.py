@@ -60,7 +60,8 @@ def daemon_runs(folder: str) -> bool:
     import fcntl  # noqa: PLC0415 - not where --no-refresh is given
 
     try:
-        descriptor = os.open(paths.daemon_lock(folder), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(paths.daemon_lock(folder), flags)
     except OSError:
         return False
     try:

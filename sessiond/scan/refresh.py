@@ -11,7 +11,7 @@ from sessiond.config import Config, Homes
 from sessiond.errors import IndexUnavailableError
 from sessiond.providers import load_all
 from sessiond.scan.scanner import Outcome, Progress, Scanner
-from sessiond.store.connection import prepare_folder
+from sessiond.store.connection import prepare_folder, translated
 from sessiond.store.writer import Writer
 
 DAY_MS = 86_400_000
@@ -49,7 +49,8 @@ def refresh(
 
 def _refresh(folder: str, homes: Homes, config: Config, progress: Progress | None, *, gaps: bool, damages: int) -> None:
     with contextlib.closing(Writer(folder, damages=damages)) as writer:
-        scanner = Scanner(load_all(homes), writer)
+        with translated(writer.path, expects_tables=True):
+            scanner = Scanner(load_all(homes), writer)
         scan_all(scanner, homes, config, progress)
         while gaps and scanner.fill_next_gap() is not None:
             pass

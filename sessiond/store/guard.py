@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 
 from sessiond.errors import RefusedError
-from sessiond.store.reader import Reader
+from sessiond.store.reader import Reader, translated
 from sessiond.store.search import Row
 
 DEADLINE_S = 5.0
@@ -116,8 +116,11 @@ def _refusal(
         return RefusedError(f"only reading is allowed here: {error}; see docs/sql.md")
     if code == _sqlite3.SQLITE_TOOBIG:
         return RefusedError(f"a value is larger than {_MAX_VALUE_BYTES >> 20} MiB; ask for less")
-    about_index = reader.translated(error) if isinstance(error, _sqlite3.DatabaseError) else error
-    return BadQueryError(str(error)) if about_index is error else about_index
+    if isinstance(error, _sqlite3.DatabaseError) and code != _sqlite3.SQLITE_ERROR:
+        about_index = translated(reader.path, error)
+        if about_index is not error:
+            return about_index
+    return BadQueryError(str(error))
 
 
 def shell(path: str, program: str) -> None:

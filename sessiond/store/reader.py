@@ -58,11 +58,7 @@ class Reader:
         except UnicodeEncodeError:
             return []
         except _sqlite3.DatabaseError as error:
-            raise _translated(self.path, error) from error
-
-    def translated(self, error: _sqlite3.DatabaseError) -> Exception:
-        """What the user can do about an error of the driver; the error itself when it is not the index's fault."""
-        return _translated(self.path, error)
+            raise translated(self.path, error) from error
 
     def meta(self) -> dict[str, str | int]:
         """Everything the index says of itself."""
@@ -178,7 +174,7 @@ def _open(path: str) -> _sqlite3.Connection:
                 raise
             connection = _connect(path, "mode=ro&immutable=1")
     except _sqlite3.DatabaseError as error:
-        raise _translated(path, error) from error
+        raise translated(path, error) from error
     return connection
 
 
@@ -218,12 +214,13 @@ def _check(connection: _sqlite3.Connection, path: str) -> None:
     raise SchemaError(f"{path} was made by an older sessiond (schema {version}); run: sessiond --once")
 
 
-def _translated(path: str, error: _sqlite3.DatabaseError) -> Exception:
+def translated(path: str, error: _sqlite3.DatabaseError) -> Exception:
     """What the user can do about an error of the driver; the error itself when it is a bug of ours."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    is_foreign = code == _sqlite3.SQLITE_ERROR and str(error).startswith("no such ")
     if code in (_sqlite3.SQLITE_BUSY, _sqlite3.SQLITE_LOCKED):
         return IndexUnavailableError(f"{path} is locked by another program; close it or wait", retry=True)
-    if code in (_sqlite3.SQLITE_CORRUPT, _sqlite3.SQLITE_NOTADB):
+    if code in (_sqlite3.SQLITE_CORRUPT, _sqlite3.SQLITE_NOTADB) or is_foreign:
         mend = "run: sessiond --once --gaps (with a daemon: sessions service restart)"
         return IndexUnavailableError(f"{path} is damaged; {mend}", retry=False, damaged=True)
     if code in (_sqlite3.SQLITE_CANTOPEN, _sqlite3.SQLITE_READONLY, _sqlite3.SQLITE_PERM, _sqlite3.SQLITE_IOERR):

@@ -90,3 +90,26 @@ def test_doctor_counts_no_watches_without_a_daemon(lone_client):
 def test_doctor_calls_a_home_that_is_a_file_no_folder(home):
     (home / ".codex").write_text("", encoding="utf-8")
     assert [f.text for f in checks.homes(os.environ) if f.level == checks.WRONG] == [f"home {home}/.codex is no folder"]
+
+
+def test_an_index_without_one_of_its_tables_is_built_anew(home, lone_client, process):
+    lone_client.fill(Session("codex", "aaaaaaaa", "/h"))
+    with sqlite3.connect(paths.index_file(lone_client.state)) as index:
+        index.execute("DROP TABLE meta")
+    index.close()
+    without = process("status")
+    assert (without.returncode, without.stderr.count("\n")) == (9, 1)
+    assert "is damaged; run: sessiond --once --gaps" in without.stderr
+    process("list")
+    assert process("status").returncode == 0
+
+
+@pytest.mark.parametrize("lock", [paths.daemon_lock, paths.write_lock])
+def test_a_lock_that_is_a_pipe_is_not_waited_for(lone_client, process, lock):
+    lone_client.fill()
+    path = lock(lone_client.state)
+    if os.path.exists(path):
+        os.unlink(path)
+    os.mkfifo(path)
+    assert process("list").returncode == 1
+    assert process("doctor").stdout.startswith("ok ")
