@@ -44,8 +44,8 @@ def user(text, second=0, **more):
 def assistant(second=0, text="Done.", **more):
     message = {"role": "assistant", "model": "claude-opus-4-5", "content": [{"type": "text", "text": text}]}
     return line(
-        parentUuid="p", isSidechain=False, message=message, type="assistant", uuid=f"a{second}",
-        timestamp=stamp(second), **{"cwd": "/home/sam/app", "version": "2.1.240", "gitBranch": "main"} | more,
+        parentUuid="p", isSidechain=False, type="assistant", uuid=f"a{second}", timestamp=stamp(second),
+        **{"message": message, "cwd": "/home/sam/app", "version": "2.1.240", "gitBranch": "main"} | more,
     )  # fmt: skip
 
 
@@ -141,6 +141,12 @@ def test_a_name_written_after_a_torn_line_was_completed_is_known():
     first = observe(data + torn)
     assert "custom_title" not in facts(first)
     assert facts(observe(data + title("Name"), stored(first)))["custom_title"] == "Name"
+
+
+def test_the_effort_of_a_placeholder_does_not_count():
+    placeholder = {"role": "assistant", "model": "<synthetic>", "content": []}
+    row = session(user("Start") + assistant(3, effort="high") + assistant(4, effort="low", message=placeholder))
+    assert (row.model, row.effort) == ("claude-opus-4-5", "high")
 
 
 def test_every_fact_that_is_searched_from_the_end_combines_by_the_later_place():

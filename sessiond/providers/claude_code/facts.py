@@ -20,6 +20,9 @@ from sessiond.providers.claude_code.known import Known
 from sessiond.providers.claude_code.lines import Lines, Record
 from sessiond.providers.claude_code.summary import last_summary
 
+PLACEHOLDER = "<synthetic>"
+"""The model of answers that no model gave."""
+
 # -- first-facts -----------------------------------------------------------------------------------------------------
 
 
@@ -150,16 +153,20 @@ def _model(record: Record) -> str | None:
     """`message.model` of the last assistant record that is neither a placeholder nor a sub-agent's."""
     if record.get("type") != "assistant" or record.get("isSidechain") is True:
         return None
-    message = record.get("message")
-    model = plain(message.get("model")) if isinstance(message, dict) else None
-    return None if model == "<synthetic>" else model
+    model = _said_model(record)
+    return None if model == PLACEHOLDER else model
 
 
 def _effort(record: Record) -> str | None:
-    """`effort` of the last assistant record that carries one (2.1.212 and later)."""
-    if record.get("type") != "assistant" or record.get("isSidechain") is True:
+    """`effort` of the last such record that carries one (2.1.212 and later)."""
+    if record.get("type") != "assistant" or record.get("isSidechain") is True or _said_model(record) == PLACEHOLDER:
         return None
     return plain(record.get("effort"))
+
+
+def _said_model(record: Record) -> str | None:
+    message = record.get("message")
+    return plain(message.get("model")) if isinstance(message, dict) else None
 
 
 def _title(kind: str, key: str) -> Callable[[Record], str | None]:
