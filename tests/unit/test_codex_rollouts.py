@@ -359,6 +359,18 @@ def test_the_gap_tells_a_branch_unless_the_tail_did():
     assert filled(start + corrected("middle") + noise(2 << 20) + corrected("last"))[0]["branch"] == "last"
 
 
+def test_the_gap_tells_each_setting_that_the_tail_did_not_state():
+    def applied(**settings):
+        return record("event_msg", {"type": "thread_settings_applied", "thread_settings": settings})
+
+    middle = noise(2 << 20) + lines([turn(model="m1", effort="high"), applied(model_provider_id="middle")])
+    data = lines(conversation(A)) + middle + noise(2 << 20)
+    facts, _ = filled(data + lines([applied(model="m2"), answer()]))
+    assert (facts["model"], facts["effort"], facts["provider"]) == ("m2", "high", "middle")
+    facts, _ = filled(data + lines([applied(model_provider_id="last"), answer()]))
+    assert (facts["model"], facts["provider"]) == ("m1", "last")
+
+
 def test_a_later_gap_is_newer_than_what_an_earlier_tail_told():
     start = lines(conversation(A)) + noise(2 << 20) + lines([turn(model="earlier"), answer()])
     thread_id, facts, state = read(start)
@@ -385,6 +397,33 @@ def test_what_the_gap_told_survives_growth_and_another_look():
     assert (again["name"], state.gap_bytes) == ("Found", 0)
     _, grown, state = read(data + lines([answer("end", LATER)]), Previous(state.pack(), {A: again}))
     assert (grown["name"], grown["updated_ms"], state.gap_bytes) == ("Found", LATER_MS, 0)
+
+
+def looked_at_again(data):
+    """The facts and the state of a file that was filled, and read once more though nothing changed."""
+    facts, state = filled(data)
+    _, again, state = read(data, Previous(state.pack(), {A: facts}))
+    assert again == facts
+    return again, state
+
+
+def test_another_look_does_not_bring_back_what_the_gap_took_away():
+    start = lines(conversation(A, git={"branch": "first"}))
+    facts, _ = looked_at_again(start + noise(2 << 20) + lines([meta(A, git={})]) + noise(2 << 20))
+    assert "branch" not in facts
+
+
+def test_after_another_look_a_first_prompt_that_is_appended_is_still_found():
+    data = lines([meta(A), turn()]) + noise(4 << 20) + lines([turn(), answer()])
+    facts, state = looked_at_again(data)
+    _, facts, _ = read(data + lines([user("Appended")]), Previous(state.pack(), {A: facts}))
+    assert facts["prompt"] == "Appended"
+
+
+def test_another_look_does_not_take_a_message_for_the_prompt_when_there_are_events():
+    message = record("response_item", item("user", "Not typed by anyone"))
+    data = lines([meta(A), message]) + noise(2 << 20) + lines([user("Typed")]) + noise(2 << 20)
+    assert looked_at_again(data)[0]["prompt"] == "Typed"
 
 
 def test_very_much_appended_at_once_leaves_a_gap():

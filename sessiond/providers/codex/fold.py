@@ -18,13 +18,12 @@ EVENTS = 1
 """The file has events, so that prompts come from them alone."""
 FROM_MESSAGE = 2
 """The prompt is that of a message, because no event was seen yet."""
-TAIL_SETTINGS = 4
-TAIL_NAME = 8
-TAIL_BRANCH = 16
-"""What the suffix said: the gap before it is older."""
-OF_TAIL = TAIL_SETTINGS | TAIL_NAME | TAIL_BRANCH
-WAS_GAP = 32
+WAS_GAP = 4
 """The file has, or had, a part that nobody read in order: what is appended is no longer the contiguous prefix."""
+
+_TOLD = {key: 8 << number for number, key in enumerate((*SETTINGS, "provider", "name", "branch"))}
+"""Last fact -> the flag that the suffix told it: the gap before it is older."""
+OF_TAIL = sum(_TOLD.values())
 
 SETTINGS_TAIL_BYTES = 1 << 20
 """How far back the settings of the last turn are looked for when the end of the file does not hold them."""
@@ -65,7 +64,7 @@ class Fold:
         self._prompt(data)
         self._latest(data)
         for key in told_by_tail(self.flags):
-            _put(self.facts, key, known.get(key))
+            put(self.facts, key, known.get(key))
         if "updated_ms" in known:
             self.facts["updated_ms"] = max(known["updated_ms"], self.facts["updated_ms"])
 
@@ -116,7 +115,7 @@ class Fold:
                 self.facts["prompt"] = prompt
                 return
             if payload.get("type") == "thread_goal_updated" and "goal" not in self.facts:
-                _put(self.facts, "goal", prompts.of_goal(payload))
+                put(self.facts, "goal", prompts.of_goal(payload))
 
     def _prompt_of_messages(self, data: bytes) -> None:
         facts = self.facts
@@ -153,8 +152,9 @@ class Fold:
             told |= self._name(data)
         settings = newest_settings(data)
         for key, value in settings.items():
-            _put(self.facts, key, value)
-        return told | (TAIL_SETTINGS if settings else 0)
+            put(self.facts, key, value)
+            told |= _TOLD[key]
+        return told
 
     def _git(self, data: bytes) -> int:
         """A later header of the same thread corrects its git facts; one of another thread is copied history."""
@@ -165,8 +165,8 @@ class Fold:
                 continue
             payload = whole_payload(payload, line)
             if isinstance(payload.get("git"), dict):
-                _put(self.facts, "branch", branch_of(payload))
-                told = TAIL_BRANCH
+                put(self.facts, "branch", branch_of(payload))
+                told = _TOLD["branch"]
         return told
 
     def _name(self, data: bytes) -> int:
@@ -177,18 +177,14 @@ class Fold:
             if not isinstance(payload, dict) or payload.get("type") != "thread_name_updated":
                 continue
             if payload.get("thread_id") in (None, self._id):
-                _put(self.facts, "name", one_line(payload.get("thread_name")))
-                told = TAIL_NAME
+                put(self.facts, "name", one_line(payload.get("thread_name")))
+                told = _TOLD["name"]
         return told
 
 
 def told_by_tail(flags: int) -> tuple[str, ...]:
     """The facts that a gap cannot change, because the lines behind it told them."""
-    return (
-        *(SETTINGS if flags & TAIL_SETTINGS else ()),
-        *(("name",) if flags & TAIL_NAME else ()),
-        *(("branch",) if flags & TAIL_BRANCH else ()),
-    )
+    return tuple(key for key, flag in _TOLD.items() if flags & flag)
 
 
 def _last_time(data: bytes) -> int | None:
@@ -243,7 +239,8 @@ def lines_with(data: bytes, keys: tuple[bytes, ...]) -> Iterator[bytes]:
                 at[key] = data.find(key, stop)
 
 
-def _put(facts: Facts, key: str, value: Any) -> None:
+def put(facts: Facts, key: str, value: Any) -> None:
+    """State a fact; None: that there is none."""
     if value is None:
         facts.pop(key, None)
     else:

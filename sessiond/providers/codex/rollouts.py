@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 from sessiond import jsonl
 from sessiond.jsonl import CUT, BinaryFile, Chunk
 from sessiond.model import Previous
-from sessiond.providers.codex.fold import OF_TAIL, WAS_GAP, Facts, Fold, told_by_tail
+from sessiond.providers.codex.fold import EVENTS, FROM_MESSAGE, OF_TAIL, WAS_GAP, Facts, Fold, put, told_by_tail
 from sessiond.providers.codex.header import opening
-from sessiond.providers.codex.settings import SETTINGS
 
-_STATE = struct.Struct("<BQQQQII")
+_STATE = struct.Struct("<HQQQQII")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -114,12 +113,19 @@ def _follow_up(fold: Fold, tail: Chunk, since: int) -> tuple[int, tuple[int, int
 
 def _kept(facts: Facts, new: State, known: Facts, old: State) -> State:
     """The same file looked at once more: what its middle told stays known."""
-    for key in ("prompt", "goal"):
+    flags = new.flags & ~WAS_GAP
+    if flags & FROM_MESSAGE and old.flags & EVENTS:  # there are events, but beyond the head
+        flags &= ~FROM_MESSAGE
+        del facts["prompt"]
+    for key in ("prompt", "goal", "talk"):
         if key in known:
             facts.setdefault(key, known[key])
-    told = told_by_tail(new.flags)
-    facts.update({key: known[key] for key in (*SETTINGS, "name", "branch") if key in known and key not in told})
-    return new._replace(flags=new.flags | old.flags, gap_from=old.gap_from, gap_to=old.gap_to)
+    if "prompt" in facts:
+        facts.pop("talk", None)
+    for key in told_by_tail(OF_TAIL & ~flags):
+        put(facts, key, known.get(key))
+    flags |= old.flags
+    return new._replace(flags=flags, gap_from=old.gap_from, gap_to=old.gap_to)
 
 
 def _continued(file: BinaryFile, size: int, thread_id: str, facts: Facts, old: State) -> tuple[Facts, State]:
