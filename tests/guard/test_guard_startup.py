@@ -67,5 +67,6 @@ def test_find_takes_little_more_than_twice_the_instructions_of_a_bare_interprete
 
     paths = f"import sys; sys.path[:0] = {[os.path.abspath('cli'), os.path.abspath('.')]!r}; "
     bare = instructions("pass")
-    find = instructions(paths + _FIND.format(argv=["find", "checkout", "--no-refresh", "--limit", "20"]))
+    call = paths + _FIND.format(argv=["find", "checkout", "--no-refresh", "--limit", "20"])
+    find = min(instructions(call), instructions(call))  # a module that was just written may be compiled once more
     assert find <= INSTRUCTIONS * bare, find / bare
