@@ -137,7 +137,7 @@ class Daemon:
         self._retry_s = RETRY_S
         self._damages = 0
         self._failures = 0
-        self._gap_day = (0.0, 0)
+        self._gap_day = (-NEVER, 0)
         self._last_scan_s = 0.0
         self._scanned_at = 0.0
         self._unreadable: Mapping[str, str] = {}
