@@ -44,8 +44,10 @@ def run_all(env: Environment) -> list[Finding]:
     for check in CHECKS:
         try:
             findings += check(env)
-        except (SessiondError, OSError) as error:
+        except SessiondError as error:
             findings.append(Finding(WRONG, str(error)))
+        except OSError as error:
+            findings.append(Finding(WRONG, f"{error.filename} cannot be used: {error.strerror}"))
     return list(dict.fromkeys(findings))
 
 
@@ -74,8 +76,12 @@ def state_folder(env: Environment) -> Iterator[Finding]:
         return
     if status.st_uid != os.geteuid():
         yield Finding(WRONG, f"{folder} belongs to another user", "set SESSIOND_HOME to a folder of yours")
-    elif stat.S_IMODE(status.st_mode) & 0o077:
+        return
+    if stat.S_IMODE(status.st_mode) & 0o077:
         yield Finding(WRONG, f"{folder} is open to other users", f"chmod 700 {shlex.quote(folder)}")
+    elif not os.access(folder, os.R_OK | os.X_OK):
+        yield Finding(WRONG, f"{folder} cannot be read", f"chmod 700 {shlex.quote(folder)}")
+        return
     else:
         yield Finding(GOOD, f"state folder {folder}")
     for name in sorted(os.listdir(folder)):
@@ -100,8 +106,10 @@ def index(env: Environment) -> Iterator[Finding]:
         yield Finding(GOOD, f"index of {found.sessions} sessions, {found.state or 'not begun'}")
         if found.note:
             yield Finding(NOTE, found.note)
+        unreadable = {found.denied(path): f"chmod u+rx {shlex.quote(path)}" for path in found.unreadable}
         for fault in found.faults():
-            yield Finding(WRONG, fault, "sessions service restart" if found.daemon else "sessiond --once")
+            scan = "sessions service restart" if found.daemon else "sessiond --once"
+            yield Finding(WRONG, fault, unreadable.get(fault, scan))
         problems = reader.problems()
         for _app, path, problem in problems[:MANY]:
             shown = os.fsdecode(path) if isinstance(path, (str, bytes)) else "?"

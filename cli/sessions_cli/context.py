@@ -13,6 +13,7 @@ from sessiond.errors import (
     IndexUnavailableError,
     NoIndexError,
     NoSuchSessionError,
+    SessiondError,
 )
 from sessiond.store.reader import Reader
 from sessions_cli import when
@@ -48,9 +49,12 @@ def fresh_reader(env: Mapping[str, str], *, refresh: bool = True) -> Reader:
         _note_age(reader, env, daemon=True)
     else:
         doubt = bring_up_to_date(env, folder)
-        reader = Reader(folder)
+        try:
+            reader = Reader(folder)
+        except SessiondError as error:
+            raise doubt or error from error
         if doubt:
-            say(doubt)
+            say(f"answering from the index as it was: {doubt}")
             reader.doubtful = True
     return reader
 
@@ -115,31 +119,22 @@ def _note_unknown_homes(lines: str, env: Mapping[str, str]) -> None:
         say(f"the daemon does not index {home}: add it to {key} in {file}, then run: sessions service restart")
 
 
-def bring_up_to_date(env: Mapping[str, str], folder: str) -> str | None:
-    """Scan the homes now; what is doubtful about the index afterwards, None when nothing is."""
+def bring_up_to_date(env: Mapping[str, str], folder: str) -> SessiondError | None:
+    """Scan the homes now; why that could not be done, None when it was."""
     from sessiond import config  # noqa: PLC0415 - only without a daemon
     from sessiond.scan import refresh  # noqa: PLC0415
 
-    settings = config.load(env)
     progress = _Progress()
     try:
+        settings = config.load(env)
         done = refresh(folder, config.homes(settings, env), settings, wait_s=WAIT_S, progress=progress)
     except (IndexUnavailableError, ConfigurationError) as error:
-        if not _is_there(paths.index_file(folder)):
-            raise
-        return f"answering from the index as it was: {error}"
+        return error
     except OSError as error:
-        if not _is_there(paths.index_file(folder)):
-            raise ConfigurationError(f"cannot write {error.filename or folder}: {error.strerror}") from error
-        return f"answering from the index as it was: cannot write {error.filename or folder}: {error.strerror}"
+        return ConfigurationError(f"cannot write {error.filename or folder}: {error.strerror}")
     finally:
         progress.end()
-    return None if done else "another process is still bringing the index up to date: this is what it holds so far"
-
-
-def _is_there(path: str) -> bool:
-    """Whether there is an index that can be answered from."""
-    return os.path.isfile(path) and not os.path.islink(path)
+    return None if done else NoIndexError("another process is still bringing the index up to date; try again")
 
 
 class _Progress:

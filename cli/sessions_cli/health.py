@@ -37,7 +37,7 @@ class Health(NamedTuple):
         if self.daemon and self._is_late():
             found.append(f"the last full scan was {when.ago(self.last_full_scan_ms, when.now_ms())}")
         if not self.daemon:
-            return found + [f"{folder} cannot be read: {why}" for folder, why in self.unreadable.items()]
+            return found + [self.denied(folder) for folder in self.unreadable]
         for root in self.details.get("roots", []):
             if root["mode"] in ("polling", "unavailable"):
                 found.append(f"{root['path']} is {root['mode']}: {root.get('why') or 'no reason given'}")
@@ -49,8 +49,10 @@ class Health(NamedTuple):
             if database["state"] != "ok"
         ]
         named = {root["path"] for root in self.details.get("roots", []) if root["mode"] == "unavailable"}
-        found += [f"{folder} cannot be read: {why}" for folder, why in self.unreadable.items() if folder not in named]
-        return found
+        return found + [self.denied(folder) for folder in self.unreadable if folder not in named]
+
+    def denied(self, folder: str) -> str:
+        return f"{folder} cannot be read: {self.unreadable[folder]}"
 
     def _is_late(self) -> bool:
         age_ms = when.now_ms() - (self.last_full_scan_ms or 0)

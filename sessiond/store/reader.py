@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _sqlite3
 import os
+import stat
 
 from sessiond import paths
 from sessiond.errors import IndexUnavailableError, NoIndexError, SchemaError
@@ -162,10 +163,7 @@ def _lossless(data: bytes) -> str:
 
 
 def _open(path: str) -> _sqlite3.Connection:
-    if not os.path.isfile(path):  # opening a pipe would wait for ever
-        if os.path.lexists(path):
-            raise IndexUnavailableError(f"{path} is not a file; remove it", retry=False)
-        raise NoIndexError(f"no index at {path}; run: sessiond --once")
+    _look(path)
     try:
         try:
             connection = _connect(path, "mode=ro")
@@ -176,6 +174,19 @@ def _open(path: str) -> _sqlite3.Connection:
     except _sqlite3.DatabaseError as error:
         raise translated(path, error) from error
     return connection
+
+
+def _look(path: str) -> None:
+    """Raise what stands against opening: SQLite would wait for ever for a pipe, and does not say what is denied."""
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoIndexError(f"no index at {path}; run: sessiond --once") from None
+    except OSError as error:
+        mend = "check the permissions of its folder"
+        raise IndexUnavailableError(f"cannot read {path}: {error.strerror}; {mend}", retry=False) from error
+    if not stat.S_ISREG(mode):
+        raise IndexUnavailableError(f"{path} is not a file; remove it", retry=False)
 
 
 def _connect(path: str, mode: str) -> _sqlite3.Connection:

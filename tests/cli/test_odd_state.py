@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessiond import config, paths
-from sessiond.errors import ConfigurationError
+from sessiond.errors import ConfigurationError, IndexUnavailableError
 from sessiond.model import Session
 from sessiond.store import connection
 from sessions_cli import checks
@@ -113,3 +113,35 @@ def test_a_lock_that_is_a_pipe_is_not_waited_for(lone_client, process, lock):
     os.mkfifo(path)
     assert process("list").returncode == 1
     assert process("doctor").stdout.startswith("ok ")
+
+
+def test_what_keeps_the_first_index_from_being_made_is_told(home, lone_client, process, monkeypatch):
+    os.makedirs(lone_client.state, mode=0o700)
+    Path(paths.index_file(lone_client.state)).touch(mode=0o600)
+
+    def full(*_, **__):
+        raise IndexUnavailableError("the disk is full; free some disk space", retry=True)
+
+    monkeypatch.setattr("sessiond.scan.refresh", full)
+    answer = lone_client("list")
+    assert (answer.code, answer.err) == (9, "sessions: the disk is full; free some disk space\n")
+
+
+def test_doctor_opens_a_folder_that_cannot_be_read(client):
+    client.fill(unreadable="/h/.codex\tPermission denied")
+    assert [(f.text, f.mend) for f in checks.index(os.environ) if f.level == checks.WRONG] == [
+        ("/h/.codex cannot be read: Permission denied", "chmod u+rx /h/.codex")
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everywhere")
+def test_doctor_opens_a_state_folder_that_cannot_be_read(lone_client):
+    lone_client.fill()
+    os.chmod(lone_client.state, 0)
+    try:
+        found = [(f.text, f.mend) for f in checks.state_folder(os.environ)]
+        answer = lone_client("list", "--no-refresh")
+    finally:
+        os.chmod(lone_client.state, 0o700)
+    assert found == [(f"{lone_client.state} cannot be read", f"chmod 700 {lone_client.state}")]
+    assert (answer.code, "Permission denied" in answer.err) == (9, True)

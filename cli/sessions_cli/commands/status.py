@@ -60,7 +60,8 @@ def _lines(found: Health, faults: list[str]) -> list[tuple[str, str]]:
         lines.append(("gaps", f"{details['gap_files']} files whose middle is still to be looked through"))
         lines.append(("wal", render.size(details["wal_bytes"])))
     if found.problems:
-        lines.append(("problems", f"{found.problems} files could not be read as they should; see: sessions doctor"))
+        files = "1 file" if found.problems == 1 else f"{found.problems} files"
+        lines.append(("problems", f"{files} could not be read as expected; see: sessions doctor"))
     if found.note:
         lines.append(("note", found.note))
     lines += [("degraded", fault) for fault in faults]
