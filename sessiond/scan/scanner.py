@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
@@ -320,7 +321,7 @@ def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tupl
 
 def _leave_cache_alone(file: io.FileIO) -> None:
     """Give back the pages that the gap pass read: nobody else asked for them."""
-    if hasattr(os, "posix_fadvise"):
+    if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
