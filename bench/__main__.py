@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--work", help="where the corpora are made, 4 GB; default: a temporary folder")
     parser.add_argument("--long", action="store_true", help="the daemon's scenes at full length, half an hour more")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the corpora are removed
     work = tempfile.mkdtemp(prefix="sb-", dir=options.work)
     sections = []
     try:
