@@ -143,7 +143,8 @@ def test_h15_a_compressed_bomb_is_unpacked_no_further_than_its_head(world):
     assert os.path.getsize(path + ".zst") < 1 << 20
     code = (
         "import sys; from sessiond.__main__ import main; code = main(['--once']);"
-        " print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))); sys.exit(code)"
+        " print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')));"
+        " sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=world.env, capture_output=True, text=True, timeout=30, check=False
