@@ -117,6 +117,30 @@ def test_the_preview_of_fzf_shows_the_session(stage, tmp_path):
     assert "Fix the checkout" in done.stdout
 
 
+def test_the_preview_runs_nothing_of_the_present_folder(stage, tmp_path):
+    write_program(
+        stage / "fzf",
+        f'for a in "$@"; do case "$a" in --preview=*) echo "${{a#--preview=}}" > {tmp_path}/preview;; esac; done',
+    )
+    on_terminal("pick")
+    hostile = tmp_path / "repository"
+    (hostile / "sessions_cli").mkdir(parents=True)
+    for name in ("json.py", "click.py", "sessions_cli/__init__.py", "sessions_cli/main.py"):
+        (hostile / name).write_text("open('ran', 'w')\n")
+    subprocess.run(
+        ["sh", "-c", (tmp_path / "preview").read_text().replace("{2}", A)],
+        cwd=hostile, capture_output=True, check=False,
+    )  # fmt: skip
+    assert not (hostile / "ran").exists()
+
+
+def test_the_folders_in_fzf_stand_below_each_other(stage, tmp_path):
+    write_program(stage / "fzf", f"cat > {tmp_path}/offered")
+    on_terminal("pick")
+    offered = (tmp_path / "offered").read_text().splitlines()
+    assert len({len(line.split("\t")[3]) for line in offered}) == 1
+
+
 def test_leaving_fzf_is_1_and_starts_nothing(stage):
     write_program(stage / "fzf", "exit 130")
     code, shown = on_terminal("pick")

@@ -53,7 +53,7 @@ def with_options(options: Sequence[Option]) -> Callable[[Callable[..., int]], Ca
 def run(words: Sequence[str], values: dict[str, object]) -> int:
     """What click has parsed, carried out."""
     if values["here"] and values["cwd"] is not None:
-        raise click.UsageError("--here and --cwd exclude each other: --here is --cwd .")
+        raise click.UsageError("--here and --cwd exclude each other: --here is --cwd with the present folder")
     repos = None
     if values["repo"]:
         from sessions_cli.repository import folders_and_checkouts  # noqa: PLC0415 - starts git

@@ -23,6 +23,8 @@ NUMBERED = 20
 """So many are offered where there is no fzf."""
 OFFERED = 2000
 """So many are handed to fzf."""
+TITLE_COLUMNS = 60
+"""Titles up to this width are padded to a common one; a longer one stays whole, for fzf searches what it shows."""
 
 
 @click.command("pick")
@@ -58,20 +60,22 @@ def choose(reader: Reader, words: Sequence[str]) -> Session | None:
 def _with_fzf(fzf: str, rows: Sequence[Row]) -> Row | None:
     """The row chosen in fzf, which previews what `sessions show` says of it."""
     now = when.now_ms()
+    titles = [render.printable(str(row[5] or "")) for row in rows]
+    widest = min(TITLE_COLUMNS, max(map(render.width, titles)))
     lines = [
         "\t".join(
             [
                 str(at),
                 str(row[1]),
-                f"{when.ago(_number(row[2]), now):<8}",
-                render.printable(str(row[5] or "")),
+                f"{when.ago(_number(row[2]), now):<10}",
+                render.pad(titles[at], widest),
                 render.printable(str(row[4] or "")),
                 render.printable(str(row[3] or "")),
             ]
         )
         for at, row in enumerate(rows)
     ]
-    preview = f"{shlex.quote(sys.executable)} -m sessions_cli.main show {{2}} --no-refresh 2>&1"
+    preview = f"{shlex.quote(sys.executable)} -P -m sessions_cli.main show {{2}} --no-refresh 2>&1"  # -P: not from here
     arguments = [
         "--delimiter=\t", "--with-nth=3..", "--no-multi", "--layout=reverse", "--height=80%",
         f"--preview={preview}", "--preview-window=down,40%,wrap",
