@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from sessiond.errors import RefusedError
+from sessions_cli.moment import find_program
 
 TIMEOUT_S = 5
 
@@ -37,12 +38,13 @@ def _logical(tree: str) -> str:
 
 
 def _git(*arguments: str) -> str:
+    git = find_program("git", os.environ)
+    if git is None:
+        raise RefusedError("--repo needs git, which is not on PATH; use --here")
     try:
         done = subprocess.run(
-            ["git", *arguments], capture_output=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+            [git, *arguments], capture_output=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
         )
-    except FileNotFoundError:
-        raise RefusedError("--repo needs git, which is not on PATH; use --here") from None
     except subprocess.TimeoutExpired:
         raise RefusedError(f"git did not answer in {TIMEOUT_S} s; use --here") from None
     if done.returncode:

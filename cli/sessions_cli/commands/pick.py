@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from sessiond.model import Session
 from sessiond.store.query import TABLE, Filters, split
 from sessiond.store.reader import Reader
 from sessiond.store.search import Row
-from sessions_cli import context, output, render, when
+from sessions_cli import context, moment, output, render, when
 from sessions_cli.commands.resume import Options, resume_session
 
 NUMBERED = 20
@@ -47,7 +46,7 @@ def choose(reader: Reader, words: Sequence[str]) -> Session | None:
     """
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise RefusedError("there is no terminal to choose on; name a session: sessions resume ID")
-    fzf = shutil.which("fzf")
+    fzf = moment.find_program("fzf", os.environ)
     filters = Filters(words=split(" ".join(words)))
     rows = reader.find(filters, TABLE, limit=OFFERED if fzf else NUMBERED)
     if not rows:

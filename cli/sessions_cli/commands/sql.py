@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +13,7 @@ import click
 
 from sessiond.errors import RefusedError
 from sessiond.store import guard
-from sessions_cli import context, output, render
+from sessions_cli import context, moment, output, render
 
 GRACE_S = 1.0
 """How much longer than the deadline a query may run before the process is ended with it."""
@@ -79,7 +78,7 @@ def _as_text(answer: guard.Answer, *, as_json: bool, as_csv: bool) -> str:
 
 
 def _shell(path: str) -> int:
-    program = shutil.which("sqlite3")
+    program = moment.find_program("sqlite3", os.environ)
     if program is None:
         raise RefusedError("no sqlite3 on PATH to open; give a query: sessions sql 'SELECT * FROM session_list'")
     guard.shell(path, program)
