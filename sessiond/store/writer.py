@@ -47,6 +47,7 @@ _SOURCE_UPDATE = f"UPDATE sources SET {', '.join(f'{c} = ?' for c in _SOURCE)} W
 _OBSERVATION = "INSERT INTO observations (source_id, id, facts) VALUES (?, ?, ?)"
 _OBSERVATION_UPDATE = "UPDATE observations SET facts = ?1 WHERE source_id = ?2 AND id = ?3 AND facts <> ?1"
 
+_BEYOND = 1 << 64
 _CHECKPOINT_WAIT_MS = 200
 """A checkpoint waits this long for readers; the next one will do as well."""
 
@@ -130,8 +131,9 @@ class Writer:
                     (version, ANEW, app),
                 )
                 found.update({row[6]: make(Known, row) for row in rows})
-        for path in [path for path in found if type(path) is bytes]:
-            found[real_path(path)] = found.pop(path)
+        for path in [path for path, known in found.items() if type(path) is bytes or known[1] < 0]:
+            known = found.pop(path)
+            found[real_path(path)] = known._replace(ino=known.ino % _BEYOND)
         return found
 
     def previous(self, source_id: int, *, facts: bool = True) -> Previous:
@@ -154,8 +156,8 @@ class Writer:
     ) -> tuple[Known, set[Key]]:
         """Store a reading; what comes back is the source as known from now on, and the sessions it touches."""
         values = (
-            source.app, source.home, source.kind, *fingerprint, again, reader_version, reading.gap_bytes, reading.state,
-            reading.problem,
+            source.app, source.home, source.kind, *_stored(fingerprint), again, reader_version, reading.gap_bytes,
+            reading.state, reading.problem,
         )  # fmt: skip
         source_id = None if known is None else known.source_id
         if source_id is None or not self._connection.execute(_SOURCE_UPDATE, (*values, source_id)).rowcount:
@@ -191,7 +193,7 @@ class Writer:
         self._connection.execute(
             "UPDATE sources SET dev = ?, ino = ?, size = ?, mtime_ns = ?, ctime_ns = ?, racy = ?, problem = ?"
             " WHERE source_id = ?",
-            (*fingerprint, True, problem, known.source_id),
+            (*_stored(fingerprint), True, problem, known.source_id),
         )
         return Known(known.source_id, *fingerprint[1:], max(known.again, ONCE_MORE), known.path)
 
@@ -323,3 +325,19 @@ class Writer:
                     " WHERE value <> excluded.value",
                     (key, value),
                 )
+
+
+def _stored(fingerprint: Fingerprint) -> tuple[int, ...]:
+    """What SQLite's signed 64 bits can hold of it.
+
+    Numbers of devices and inodes have 64 bits without a sign, and some file systems use them all: those come back. A
+    time after the year 2262 does not, so such a file is read at every scan.
+    """
+    dev, ino, size, *times = fingerprint
+    half = _BEYOND >> 1
+    return (
+        dev - _BEYOND if dev >= half else dev,
+        ino - _BEYOND if ino >= half else ino,
+        size,
+        *[max(-half, min(time, half - 1)) for time in times],
+    )
