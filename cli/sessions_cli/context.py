@@ -120,14 +120,15 @@ def _note_unknown_homes(lines: str, env: Mapping[str, str]) -> None:
 
 
 def bring_up_to_date(env: Mapping[str, str], folder: str) -> SessiondError | None:
-    """Scan the homes now; why that could not be done, None when it was."""
+    """Scan the homes now; why that could not be done, None when it was. Raises what is wrong with the configuration."""
     from sessiond import config  # noqa: PLC0415 - only without a daemon
     from sessiond.scan import refresh  # noqa: PLC0415
 
+    settings = config.load(env)
+    homes = config.homes(settings, env)
     progress = _Progress()
     try:
-        settings = config.load(env)
-        done = refresh(folder, config.homes(settings, env), settings, wait_s=WAIT_S, progress=progress)
+        done = refresh(folder, homes, settings, wait_s=WAIT_S, progress=progress)
     except (IndexUnavailableError, ConfigurationError) as error:
         return error
     except OSError as error:

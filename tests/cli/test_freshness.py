@@ -98,6 +98,8 @@ def test_a_broken_configuration_is_11(home, lone_client):
     (home / ".config" / "sessiond").mkdir(parents=True)
     (home / ".config" / "sessiond" / "config.toml").write_text("nonsense = 1\n")
     assert lone_client("list").code == 11
+    lone_client.fill(session())
+    assert lone_client("list").code == 11
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
