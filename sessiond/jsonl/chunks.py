@@ -14,6 +14,8 @@ HEAD_BYTES = 1 << 20
 TAIL_BYTES = 64 << 10
 TAIL_MAX_BYTES = 16 << 20
 APPEND_MAX_BYTES = 16 << 20
+_NEAR_BYTES = 16 << 10
+"""Read along with the head: mostly its last line ends there."""
 FOLLOW_BYTES = 8 << 20
 """How far a line that begins inside the head is followed to its end."""
 SEAL_FIRST_BYTES = 512
@@ -70,13 +72,19 @@ def read_head(file: BinaryFile, size: int) -> Chunk:
 
     A line that goes on even longer is there by its first part, behind `end`.
     """
-    data = read_at(file, 0, min(size, HEAD_BYTES))
-    if len(data) >= size or len(data) < HEAD_BYTES:
+    data = read_at(file, 0, min(size, HEAD_BYTES + min(_NEAR_BYTES, FOLLOW_BYTES)))
+    if size <= HEAD_BYTES or len(data) < HEAD_BYTES:
         return _to_end(data, 0)
+    end = data.find(b"\n", HEAD_BYTES - 1) + 1
+    if end:
+        return _shortened(data[:end], 0, end)
+    return _long_head(file, data, size)
+
+
+def _long_head(file: BinaryFile, data: bytes, size: int) -> Chunk:
+    """A head whose last line runs on behind all that was read."""
     cut = data.rfind(b"\n") + 1
     head = _shortened(data[:cut], 0, cut)
-    if cut == len(data):
-        return head
     last, end = _follow(file, len(data), size)
     if end is None:
         return head._replace(data=head.data + data[cut : cut + KEEP_FIRST_BYTES] + CUT)
