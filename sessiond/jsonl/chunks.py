@@ -85,9 +85,9 @@ def _long_head(file: BinaryFile, data: bytes, size: int) -> Chunk:
     """A head whose last line runs on behind all that was read."""
     cut = data.rfind(b"\n") + 1
     head = _shortened(data[:cut], 0, cut)
-    last, end = _follow(file, len(data), size)
+    last, end = _follow(file, len(data), size, HEAD_BYTES + FOLLOW_BYTES - len(data))
     if end is None:
-        return head._replace(data=head.data + data[cut : cut + KEEP_FIRST_BYTES] + CUT)
+        return head._replace(data=head.data + data[cut : min(cut + KEEP_FIRST_BYTES, HEAD_BYTES)] + CUT)
     line = _followed_line(data[cut:], last, end - cut)
     if last.endswith(b"\n"):
         return head._replace(data=head.data + line, end=end)
