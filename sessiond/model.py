@@ -46,6 +46,8 @@ class Previous(NamedTuple):
     """Where and how to continue, in the provider's own encoding."""
     facts: dict[str, dict[str, Any]]
     """Session id -> facts as they were stored; of a database they are many and left out."""
+    moved: bool = False
+    """True when the file lay at another path then."""
 
 
 class Reading(NamedTuple):

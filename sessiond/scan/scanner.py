@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Reading, Reason, Source, Walk
+from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reading, Reason, Source, Walk
 from sessiond.providers.base import Provider
 from sessiond.scan import roots
 from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
@@ -59,6 +59,8 @@ class Scanner:
         self._folders: set[str] | None = None
         self._identities: roots.Identities = json.loads(str(writer.meta("roots") or "{}"))
         self._just_told: dict[Key, list[Observation]] = {}
+        self._left: dict[tuple[int, str], Known] = {}
+        """By inode and name, what this scan finds gone from its place: a file that was moved is still the same."""
         self.has_missing = bool(writer.missing_paths())
         """Whether sessions wait for their second look."""
 
@@ -203,6 +205,7 @@ class Scanner:
             for path, fingerprint in decision.read
             if path not in self._known or not self._known[path].is_at(fingerprint)
         ]
+        self._left = {(self._known[p].ino, os.path.basename(p)): self._known[p] for p in decision.absent}
         done = 0
         for batch in _batches(decision.read):
             with self.writer.transaction():
@@ -225,9 +228,7 @@ class Scanner:
             return set()
         provider = self._by_app[source.app]
         known = self._known.get(path)
-        previous = None
-        if known is not None and known.again != ANEW and (source.kind == DATABASE or known.ino == fingerprint.ino):
-            previous = self.writer.previous(known.source_id, facts=source.kind != DATABASE)
+        previous = self._previous(source, known, fingerprint)
 
         def observe(file: io.FileIO, size: int) -> Reading:
             return provider.observe(source, file, size, previous)
@@ -252,6 +253,15 @@ class Scanner:
             if self._folders is not None:
                 self._folders.add(os.path.dirname(path))
         return touched
+
+    def _previous(self, source: Source, known: Known | None, fingerprint: Fingerprint) -> Previous | None:
+        """What was read of the file, here or where it was moved from; None when it is another file."""
+        if source.kind == DATABASE:
+            return None if known is None or known.again == ANEW else self.writer.previous(known.source_id, facts=False)
+        old = known or self._left.get((fingerprint.ino, os.path.basename(source.path)))
+        if old is None or old.again == ANEW or old.ino != fingerprint.ino:
+            return None
+        return self.writer.previous(old.source_id)._replace(moved=known is None)
 
     def _fill(self, source: Source, known: Known) -> None:
         provider = self._by_app[source.app]

@@ -108,11 +108,12 @@ class Reader:
         if self._seen is not None:
             self._seen = combined(self._seen, found)
 
-    def keep_middle(self, facts: dict[str, Any], state: State, *, untouched: bool) -> None:
+    def keep_middle(self, facts: dict[str, Any], state: State, *, untouched: bool, moved: bool) -> None:
         """After reading anew: what the old reading knew and this one passed over.
 
         `untouched` says that nothing but the file's times changed; then what was looked through stays looked through.
-        Otherwise what was known is believed until something is found in the gap, or nothing in all of it.
+        Otherwise what was known is believed until something is found in the gap, or nothing in all of it. The directory
+        of a file that was `moved` is told anew: by the name of the folder where it lies now.
         """
         if self._gap is None:
             return
@@ -123,6 +124,8 @@ class Reader:
             state.places,
             unplaced if state.end > low else BEFORE_ALL,
         )
+        if moved:
+            old.pop("cwd", None)
         middle = {
             fact: found if untouched else (unplaced, found[1])
             for fact, found in old.items()
@@ -258,14 +261,16 @@ def observe(file: BinaryFile, size: int, session_id: str, name: str, previous: P
         return reader.reading(session_id)
     seal = jsonl.seal(file, state.end)
     grown = size >= state.end and size != state.size and seal == state.seal
-    if grown and not _outgrown(state, size):
+    moved = previous is not None and previous.moved  # the directory was told by the name of the folder it lay in
+    if grown and not moved and not _outgrown(state, size):
         reader.appended(facts, state)
         if not reader.is_better_anew():
             return reader.reading(session_id)
         reader = Reader(file, size, name)
     reader.whole()
-    if seal[0] == state.seal[0] and not grown:
-        reader.keep_middle(facts, state, untouched=size == state.size and seal == state.seal)
+    if seal[0] == state.seal[0] and (moved or not grown):
+        untouched = size == state.size and seal == state.seal and not moved
+        reader.keep_middle(facts, state, untouched=untouched, moved=moved)
     return reader.reading(session_id)
 
 
