@@ -24,6 +24,8 @@ class Health(NamedTuple):
     """What the daemon last said of itself; empty without one."""
     unreadable: dict[str, str]
     """Folder -> why."""
+    gap_files: int
+    """Files whose middle is still to be looked through for names."""
     problems: int
     """Files that could not be read as they should."""
     note: str | None
@@ -73,6 +75,7 @@ def of(reader: Reader, *, daemon: bool) -> Health:
         daemon=daemon,
         details=json.loads(str(meta.get("health", "{}"))) if daemon else {},
         unreadable={folder: why for folder, _, why in lines},
+        gap_files=reader.gap_files(),
         problems=len(reader.problems()),
         note=str(meta["rebuilt"]) if "rebuilt" in meta else None,
     )

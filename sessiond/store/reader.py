@@ -123,6 +123,11 @@ class Reader:
         """(app, path, problem) of the sources that could not be read as they should."""
         return self.rows("SELECT app, path, problem FROM scan_problems")
 
+    def gap_files(self) -> int:
+        """Files whose middle nobody has looked through for names."""
+        ((number,),) = self.rows("SELECT count(*) FROM sources WHERE gap_bytes > 0")
+        return number if isinstance(number, int) else 0
+
     def count(self) -> int:
         """All sessions, listed or not."""
         ((number,),) = self.rows("SELECT count(*) FROM sessions")

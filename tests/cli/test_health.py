@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -39,8 +40,8 @@ def test_status_says_all_that_the_daemon_reports(client):
     client.fill(Session("codex", "aaaaaaaa", "/h"), health=health())
     answer = client("status")
     assert answer.code == 0
-    for text in ("complete, 1 sessions", "pid 4711", f"version {__version__}", "7 of 7", "/h/.codex/state.sqlite (ok)",
-                 "2 overflows", "3 files", "4.1 kB"):  # fmt: skip
+    for text in ("complete, 1 session", "pid 4711", f"version {__version__}", "7 of 7", "/h/.codex/state.sqlite (ok)",
+                 "2 overflows", "4.1 kB"):  # fmt: skip
         assert text in answer.out
 
 
@@ -83,6 +84,16 @@ def test_without_a_daemon_what_one_said_before_it_died_counts_no_more(lone_clien
     answer = lone_client("status")
     assert answer.code == 0
     assert "none; each command" in answer.out
+
+
+def test_files_with_an_unread_middle_are_counted_with_and_without_a_daemon(lone_client):
+    lone_client.fill()
+    source = Source("claude-code", "/h", "/h/projects/p/a.jsonl", "transcript")
+    with contextlib.closing(Writer(lone_client.state)) as writer, writer.transaction():
+        reading = Reading({}, b"", gap_bytes=7)
+        writer.replace_source(source, Fingerprint(1, 2, 3, 4, 5), reading, 1, again=False, known=None)
+    assert "the middle of 1 file is not looked through yet; sessiond --once --gaps does" in lone_client("status").out
+    assert json.loads(lone_client("status", "--json").out)["gap_files"] == 1
 
 
 def test_status_as_json(client):

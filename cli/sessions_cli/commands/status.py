@@ -38,7 +38,7 @@ def _as_object(found: Health, faults: list[str]) -> dict[str, Any]:
 def _lines(found: Health, faults: list[str]) -> list[tuple[str, str]]:
     now = when.now_ms()
     lines = [
-        ("index", f"{found.path}: {found.state or 'not begun'}, {found.sessions} sessions"),
+        ("index", f"{found.path}: {found.state or 'not begun'}, {_counted(found.sessions, 'session')}"),
         ("scanned", when.ago(found.last_full_scan_ms, now)),
     ]
     details = found.details
@@ -57,12 +57,19 @@ def _lines(found: Health, faults: list[str]) -> list[tuple[str, str]]:
             why = f": {database['why']}" if database.get("why") else ""
             lines.append(("database", f"{database['path']} ({database['state']}){why}"))
         lines.append(("events", f"{details['overflows']} overflows, {details['watch_restarts']} restarts of watching"))
-        lines.append(("gaps", f"{details['gap_files']} files whose middle is still to be looked through"))
         lines.append(("wal", render.size(details["wal_bytes"])))
+    if found.gap_files:
+        who = "the daemon is at it" if found.daemon else "sessiond --once --gaps does"
+        lines.append(("gaps", f"the middle of {_counted(found.gap_files, 'file')} is not looked through yet; {who}"))
     if found.problems:
-        files = "1 file" if found.problems == 1 else f"{found.problems} files"
-        lines.append(("problems", f"{files} could not be read as expected; see: sessions doctor"))
+        lines.append(
+            ("problems", f"{_counted(found.problems, 'file')} could not be read as expected; see: sessions doctor")
+        )
     if found.note:
         lines.append(("note", found.note))
     lines += [("degraded", fault) for fault in faults]
     return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
