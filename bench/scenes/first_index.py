@@ -30,7 +30,7 @@ def _corpus(setting: Setting, name: str, section: Section) -> None:
     commands = {"sessiond --once": setting.once(name, fresh=True), "the seed's method": setting.seed("build", name)}
     if setting.peer:
         commands["fast-resume"] = setting.fast_resume(name, "checkout", fresh=True)
-    runs = max(3, setting.runs - 2) if name in ("10000", "seed") else setting.runs
+    runs = max(5, setting.runs - 2) if name in ("10000", "seed") else setting.runs
     series = interleaved(commands, runs)
     ours = series["sessiond --once"]
     peaks = {what: peak_mb(command) for what, command in commands.items()}
