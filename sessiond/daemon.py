@@ -374,6 +374,8 @@ class Daemon:
         self._gap_at = now + GAP_IDLE_S if scanner.files_with_gaps() else NEVER
         self._unreadable = outcome.walk.unreadable
         self._publish(scanner)
+        del outcome
+        _give_back_memory()
 
     def _report(self, done: int, total: int) -> None:
         self._notifier.ping()
