@@ -57,17 +57,19 @@ def main() -> int:
             except (RuntimeError, AssertionError) as error:  # the other sections took minutes and are still right
                 print(f"{name}: {error}", file=sys.stderr)
             print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            if not options.only:  # after each section, so that what was measured is not lost with what fails
+                with open(PAGE, "w", encoding="utf-8") as file:
+                    file.write(_page(sections, conditions))
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    with open(NOTES, encoding="utf-8") as file:
-        page = report.render(sections, conditions, file.read().strip())
     if options.only:
-        print(page)
-        return 0
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(page)
-    print(f"wrote {PAGE}", file=sys.stderr)
+        print(_page(sections, conditions))
     return 0
+
+
+def _page(sections: list[Section], conditions: str) -> str:
+    with open(NOTES, encoding="utf-8") as file:
+        return report.render(sections, conditions, file.read().strip())
 
 
 if __name__ == "__main__":
