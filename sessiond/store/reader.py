@@ -81,9 +81,9 @@ class Reader:
     def by_suffix(self, suffix: str, limit: int) -> list[Row]:
         """(app, id) of sessions whose id ends so."""
         return self.rows(
-            "SELECT app, id FROM sessions WHERE substr(id, -length(?1)) = ?1 AND length(id) >= length(?1)"
-            " ORDER BY id, app LIMIT ?2",
-            (suffix, limit),
+            "SELECT app, id FROM sessions WHERE substr(id, -length(?)) = ? AND length(id) >= length(?)"
+            " ORDER BY id, app LIMIT ?",
+            (suffix, suffix, suffix, limit),
         )
 
     def session(self, app: str, session_id: str) -> Row | None:
@@ -114,9 +114,9 @@ class Reader:
     def branches(self, prefix: str, limit: int) -> list[Row]:
         """(branch) of all branches that begin so, the one last worked on first."""
         return self.rows(
-            "SELECT branch FROM sessions WHERE substr(branch, 1, length(?1)) = ?1 GROUP BY branch"
-            " ORDER BY max(updated_ms) DESC LIMIT ?2",
-            (prefix, limit),
+            "SELECT branch FROM sessions WHERE substr(branch, 1, length(?)) = ? GROUP BY branch"
+            " ORDER BY max(updated_ms) DESC LIMIT ?",
+            (prefix, prefix, limit),
         )
 
     def problems(self) -> list[Row]:
@@ -140,9 +140,9 @@ class Reader:
     def short_id(self, session_id: str) -> str:
         """The shortest prefix of 8 or more characters that no other session shares."""
         neighbours = self.rows(
-            "SELECT max(id) FROM sessions WHERE id < ?1 UNION ALL SELECT min(id) FROM sessions WHERE id > ?1"
-            " UNION ALL SELECT id FROM sessions WHERE id = ?1 LIMIT 4",
-            (session_id,),
+            "SELECT max(id) FROM sessions WHERE id < ? UNION ALL SELECT min(id) FROM sessions WHERE id > ?"
+            " UNION ALL SELECT id FROM sessions WHERE id = ? LIMIT 4",
+            (session_id,) * 3,
         )
         if len(neighbours) > 3:
             return session_id

@@ -45,7 +45,7 @@ _SOURCE = ("app", "home", "kind", "dev", "ino", "size", "mtime_ns", "ctime_ns", 
 _SOURCE_INSERT = f"INSERT INTO sources (path, {', '.join(_SOURCE)}) VALUES (?{', ?' * len(_SOURCE)})"  # noqa: S608
 _SOURCE_UPDATE = f"UPDATE sources SET {', '.join(f'{c} = ?' for c in _SOURCE)} WHERE source_id = ?"  # noqa: S608
 _OBSERVATION = "INSERT INTO observations (source_id, id, facts) VALUES (?, ?, ?)"
-_OBSERVATION_UPDATE = "UPDATE observations SET facts = ?1 WHERE source_id = ?2 AND id = ?3 AND facts <> ?1"
+_OBSERVATION_UPDATE = "UPDATE observations SET facts = ? WHERE source_id = ? AND id = ? AND facts <> ?"
 
 _BEYOND = 1 << 64
 _CHECKPOINT_WAIT_MS = 200
@@ -183,7 +183,7 @@ class Writer:
             data = packed(said)
             if session_id not in old:
                 execute(_OBSERVATION, (source_id, session_id, data))
-            elif not execute(_OBSERVATION_UPDATE, (data, source_id, session_id)).rowcount and not is_the_only_one:
+            elif not execute(_OBSERVATION_UPDATE, (data, source_id, session_id, data)).rowcount and not is_the_only_one:
                 continue
             changed.add(session_id)
         return changed
