@@ -54,6 +54,7 @@ class Setting:
         if not os.path.exists(os.path.join(folder, "bin", "python")):
             subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [os.path.join(folder, "bin", "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--upgrade", "pip"], check=True)  # older ones make commands that import `re`
         subprocess.run([*pip, "--upgrade", what], check=True)
         return os.path.join(folder, "bin")
 

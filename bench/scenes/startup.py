@@ -17,7 +17,7 @@ def measure(setting: Setting) -> Section:
     section = Section(
         "A question, whole process",
         "python -m bench --only startup",
-        "The client of an ordinary (wheel) installation with `--no-refresh`, as beside a living daemon.",
+        "The client, installed from the wheel by a current pip, with `--no-refresh`, as beside a living daemon.",
     )
     for name, limit in LIMITS.items():
         run(setting.once(name, fresh=False))  # an index that is not fresh would be told of, with another exit code
