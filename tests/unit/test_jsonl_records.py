@@ -63,7 +63,7 @@ def test_bytes_that_are_no_utf8_are_replaced():
 
 
 @pytest.mark.parametrize(
-    "damaged", [b"[" * 100_000, b'{"a":' * 5000 + b"1" + b"}" * 5000, b'{"a":' + b"9" * 5000 + b"}"]
+    "damaged", [b"[" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b'{"a":' + b"9" * 5000 + b"}"]
 )
 def test_depth_and_digits_without_end_cost_only_the_line(damaged):
     assert records(damaged) == []
