@@ -215,7 +215,7 @@ def _candidates(reader: Reader, keys: list[tuple[object, ...]]) -> str:
 
 
 def _session(reader: Reader, app: str, session_id: str) -> Session:
-    from sessiond.model import Session  # noqa: PLC0415 - dataclasses stay off the fast path
+    from sessiond.model import Session  # noqa: PLC0415 - `typing` stays off the fast path
     from sessiond.store.query import COLUMNS, FLAGS  # noqa: PLC0415
 
     row = reader.session(app, session_id)

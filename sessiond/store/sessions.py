@@ -1,7 +1,7 @@
 """The rows of `sessions` and the search tables that go with them, written together.
 
 There are no triggers: a trigger makes SQLite open a statement journal, at which FTS5 writes out what it has gathered,
-row by row. Indexing was five times slower with them. `RETURNING` is a trigger to SQLite, too.
+row by row. Storing took twice as long with them (docs/decisions/0071-no-triggers.md). `RETURNING` is one, too.
 """
 
 from __future__ import annotations
