@@ -6,9 +6,12 @@ import contextlib
 import os
 import shlex
 import shutil
+import subprocess
 import tempfile
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from subprocess import CompletedProcess
 from typing import Protocol
 
 from sessiond import paths
@@ -184,3 +187,15 @@ def delete(file: str) -> bool:
     except OSError as error:
         raise DegradedError(f"cannot remove {file}: {error.strerror}; remove it by hand") from error
     return True
+
+
+def called(command: list[str], env: Mapping[str, str], patience_s: float, *, check: bool) -> CompletedProcess[str]:
+    """What a manager's own command answers; raises DegradedError when it cannot be had, or says no and `check`s."""
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=patience_s, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DegradedError(f"{' '.join(command)} failed: {error}") from error
+    if check and done.returncode:
+        why = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise DegradedError(f"{' '.join(command)} failed: {why}; see `sessions service logs`")
+    return done

@@ -16,6 +16,7 @@ from sessiond.service.job import Job, State
 from sessiond.store.connection import prepare_folder
 
 LABEL = "io.sessiond"
+_PATIENCE_S = 60.0
 _UNLOAD_S = 15.0
 """Longer than `ExitTimeOut`, after which launchd kills."""
 
@@ -166,11 +167,4 @@ class Launchd:
 
     def _launchctl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["launchctl", *arguments]
-        try:
-            done = subprocess.run(command, env=self._env, capture_output=True, text=True, timeout=60, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise DegradedError(f"{' '.join(command)} failed: {error}") from error
-        if check and done.returncode:
-            why = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-            raise DegradedError(f"{' '.join(command)} failed: {why}; see `sessions service logs`")
-        return done
+        return jobs.called(command, self._env, _PATIENCE_S, check=check)

@@ -173,13 +173,4 @@ class Systemd:
 
     def _control(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["systemctl", "--user", *arguments]
-        try:
-            done = subprocess.run(
-                command, env=self._env, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise DegradedError(f"{' '.join(command)} failed: {error}") from error
-        if check and done.returncode:
-            why = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-            raise DegradedError(f"{' '.join(command)} failed: {why}; see `sessions service logs`")
-        return done
+        return jobs.called(command, self._env, _PATIENCE_S, check=check)
