@@ -12,11 +12,6 @@ PROVIDERS = {
     "codex": "sessiond.providers.codex:Codex",
 }
 
-DIALOGUES = {
-    "claude-code": "sessiond.providers.claude_code.dialogue",
-    "codex": "sessiond.providers.codex.dialogue",
-}
-
 
 def load(homes: Homes, app: str) -> Provider:
     """The provider of one app over its homes; its module is imported only now."""
@@ -31,5 +26,5 @@ def load_all(homes: Homes) -> list[Provider]:
 
 def load_dialogue(app: str) -> Dialogue:
     """How the records of one app's logs are read as a conversation."""
-    module: Dialogue = import_module(DIALOGUES[app])
+    module: Dialogue = import_module(PROVIDERS[app].partition(":")[0] + ".dialogue")
     return module

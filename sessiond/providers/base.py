@@ -144,9 +144,6 @@ class Provider(Protocol):
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
         """Session files newest first, by local date: from `after` on, up to but not including `before`."""
 
-    def entries(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
-        """Every record of one log, in order, in constant memory."""
-
     def resume(self, session: Session, plan: "Plan") -> "Command":
         """The vendor's argument list and environment changes for a plan. Pure."""
 

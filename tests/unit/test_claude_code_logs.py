@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from sessiond.providers.claude_code import ClaudeCode
+from sessiond.providers.claude_code import ClaudeCode, dialogue
 
 IDS = [f"{n:08x}-1111-4222-8333-000000000000" for n in range(3)]
 
@@ -39,18 +39,18 @@ def test_the_first_date_counts_and_the_last_does_not(provider):
     assert [log.id for log in provider.logs("2026-10-02", "2026-10-03")] == [IDS[1]]
 
 
-def test_entries_are_every_record_in_order(provider):
+def test_entries_are_every_record_in_order():
     lines = [{"type": "user", "n": 1}, {"type": "assistant", "n": 2}, {"type": "custom-title", "n": 3}]
     data = b"\n".join(json.dumps(line).encode() for line in lines)
-    assert list(provider.entries(io.BytesIO(data))) == lines
+    assert list(dialogue.records(io.BytesIO(data))) == lines
 
 
-def test_damage_costs_one_entry(provider):
+def test_damage_costs_one_entry():
     data = b'{"n":1}\nnonsense\n{"n":2}{"n":3}\n{"type":"user","message":{"ro{"type":"user","n":4}\n\0\0{"n":5}'
-    assert [entry["n"] for entry in provider.entries(io.BytesIO(data))] == [1, 2, 3, 4, 5]
+    assert [entry["n"] for entry in dialogue.records(io.BytesIO(data))] == [1, 2, 3, 4, 5]
 
 
-def test_a_line_of_a_megabyte_is_an_entry_like_any_other(provider):
+def test_a_line_of_a_megabyte_is_an_entry_like_any_other():
     data = json.dumps({"text": "x" * (1 << 20)}).encode() + b"\n"
-    (entry,) = provider.entries(io.BytesIO(data))
+    (entry,) = dialogue.records(io.BytesIO(data))
     assert len(entry["text"]) == 1 << 20

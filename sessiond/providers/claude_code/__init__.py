@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from sessiond import jsonl
 from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
 from sessiond.model import Excluded, Fingerprint, Observation, Previous, Reading, Session, Source, Walk
@@ -78,10 +77,6 @@ class ClaudeCode:
             date = time.strftime("%Y-%m-%d", time.localtime(fingerprint.mtime_ns // 1_000_000_000))
             if (after is None or date >= after) and (before is None or date < before):
                 yield LogFile(self.app, path, places.session_id(source), date)
-
-    def entries(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
-        for line in jsonl.read_lines(file):
-            yield from jsonl.records(line)
 
     def resume(self, session: Session, plan: Plan) -> Command:
         from sessiond.providers.claude_code import launch  # noqa: PLC0415 - indexing does without it
