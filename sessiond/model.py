@@ -1,6 +1,7 @@
 """The nouns that flow through the program. Times are integer milliseconds UTC, sizes are bytes."""
 
 import enum
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -23,10 +24,10 @@ class Fingerprint(NamedTuple):
     mtime_ns: int
     ctime_ns: int
 
-    @property
-    def newest_ns(self) -> int:
-        """The later of the two times."""
-        return max(self.mtime_ns, self.ctime_ns)
+
+def fingerprint_of(status: os.stat_result) -> Fingerprint:
+    """The fingerprint of one file."""
+    return Fingerprint(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class Source(NamedTuple):

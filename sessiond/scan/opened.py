@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sessiond.model import DATABASE, Fingerprint, Reading, Source
+from sessiond.model import DATABASE, Fingerprint, Reading, Source, fingerprint_of
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -39,9 +39,7 @@ def read_safely(source: Source, fingerprint: Fingerprint, use: Use) -> Opened:
         return Opened(None, fingerprint, "not a regular file")
     with io.FileIO(descriptor) as file:
         if source.kind != DATABASE:
-            fingerprint = Fingerprint(
-                status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-            )
+            fingerprint = fingerprint_of(status)
         try:
             return Opened(use(file, fingerprint.size), fingerprint)
         except OSError as error:

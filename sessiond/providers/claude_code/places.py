@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Iterator
 
-from sessiond.model import Fingerprint, Source, Walk
+from sessiond.model import Fingerprint, Source, Walk, fingerprint_of
 
 APP = "claude-code"
 TRANSCRIPT = "transcript"
@@ -110,7 +110,7 @@ def _in_folder(folder: str, walk: Walk) -> list[tuple[str, Fingerprint]]:
                         except FileNotFoundError:
                             continue
                         if stat.S_ISREG(status.st_mode):
-                            found.append((entry.path, _fingerprint(status)))
+                            found.append((entry.path, fingerprint_of(status)))
                 elif len(name) == _UUID_CHARS and _is_uuid(name) and entry.is_dir(follow_symlinks=False):
                     found += _title_of(entry.path)
     except (FileNotFoundError, NotADirectoryError):
@@ -130,11 +130,7 @@ def _title_of(side_folder: str) -> list[tuple[str, Fingerprint]]:
         status = os.lstat(path)
     except OSError:
         return []
-    return [(path, _fingerprint(status))] if stat.S_ISREG(status.st_mode) else []
-
-
-def _fingerprint(status: os.stat_result) -> Fingerprint:
-    return Fingerprint(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return [(path, fingerprint_of(status))] if stat.S_ISREG(status.st_mode) else []
 
 
 def fingerprint(source: Source) -> Fingerprint:
@@ -142,4 +138,4 @@ def fingerprint(source: Source) -> Fingerprint:
     status = os.lstat(source.path)
     if not stat.S_ISREG(status.st_mode):
         raise FileNotFoundError(source.path)
-    return _fingerprint(status)
+    return fingerprint_of(status)

@@ -20,10 +20,11 @@ from sessiond.model import (
     Session,
     Source,
     Walk,
+    fingerprint_of,
 )
 from sessiond.providers.base import LogFile, Root
 from sessiond.providers.codex import compressed, document, names, places, rollouts
-from sessiond.providers.codex.log import dated, records
+from sessiond.providers.codex.log import dated
 from sessiond.providers.codex.merge import merge
 from sessiond.providers.codex.places import ARCHIVED, COMPRESSED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
 
@@ -128,12 +129,12 @@ class Codex:
         An older generation of a database that has a newer one beside it is no source: FileNotFoundError.
         """
         if source.kind != DATABASE:
-            return _fingerprint(os.lstat(source.path))
+            return fingerprint_of(os.lstat(source.path))
         folder = os.path.dirname(source.path)
         databases = places.listed_databases(folder)
         if source.path not in databases[:1]:
             raise FileNotFoundError(source.path)
-        total = _fingerprint(os.stat(source.path))
+        total = fingerprint_of(os.stat(source.path))
         for path in databases:
             for sidecar in ("", "-wal", "-journal"):
                 if path + sidecar != source.path:
@@ -180,9 +181,6 @@ class Codex:
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
         return dated(self.homes, after, before)
 
-    def entries(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
-        return records(file)
-
     def resume(self, session: Session, plan: Plan) -> Command:
         from sessiond.providers.codex import launch  # noqa: PLC0415 - indexing does without it
 
@@ -215,17 +213,13 @@ def _rollouts(folder: str, walk: Walk) -> Iterator[tuple[str, Fingerprint]]:
                             walk.unreadable[entry.path] = error.strerror or str(error)
                             continue
                         if stat.S_ISREG(status.st_mode):
-                            yield entry.path, _fingerprint(status)
+                            yield entry.path, fingerprint_of(status)
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
         except OSError as error:
             walk.unreadable[folder] = error.strerror or str(error)
         else:
             walk.directories.append(folder)
-
-
-def _fingerprint(status: os.stat_result) -> Fingerprint:
-    return Fingerprint(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _added(total: Fingerprint, path: str) -> Fingerprint:

@@ -6,7 +6,6 @@ import json
 import posixpath
 from typing import Any
 
-APPROVALS = frozenset({"untrusted", "on-request", "on-failure", "never"})
 SANDBOXES = frozenset({"read-only", "workspace-write", "danger-full-access"})
 NO_FLAG = "no flag can express it"
 
