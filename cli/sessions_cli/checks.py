@@ -215,12 +215,16 @@ def shadowed(_env: Environment) -> Iterator[Finding]:
         yield Finding(GOOD, f"`sessions` on PATH is this program: {first}")
 
 
-def start_up(_env: Environment) -> Iterator[Finding]:
-    """Foreign `.pth` files run code at every start of the interpreter."""
+def compiled(_env: Environment) -> Iterator[Finding]:
+    """Where Python is told to write no compiled files, none are there after an install, and each start compiles."""
     package = os.path.dirname(__file__)
-    if sys.flags.dont_write_bytecode and not os.path.exists(package + "/__pycache__"):
+    if sys.dont_write_bytecode and not os.path.exists(package + "/__pycache__"):
         compiling = f"{shlex.quote(sys.executable)} -m compileall -q {shlex.quote(package)}"
         yield Finding(NOTE, "Python writes no compiled files here, so every start compiles anew", compiling)
+
+
+def start_up(_env: Environment) -> Iterator[Finding]:
+    """Foreign `.pth` files run code at every start of the interpreter."""
     running = [file for folder in site.getsitepackages() for file in glob.glob(folder + "/*.pth") if _runs_code(file)]
     cost_ms = _start_ms() - _start_ms("-S") if running else 0.0
     if cost_ms > SLOW_START_MS:
@@ -270,5 +274,6 @@ CHECKS: tuple[Callable[[Environment], Iterator[Finding]], ...] = (
     homes,
     _after_index(watch_limits),
     shadowed,
+    compiled,
     start_up,
 )

@@ -278,6 +278,15 @@ def test_sessions_not_on_path(tmp_path, monkeypatch):
     assert noted(checks.shadowed)[0][1].startswith("export PATH=")
 
 
+@pytest.mark.parametrize(("told", "there", "said"), [(True, False, True), (True, True, False), (False, False, False)])
+def test_no_compiled_files(tmp_path, monkeypatch, told, there, said):
+    if there:
+        (tmp_path / "__pycache__").mkdir()
+    monkeypatch.setattr(checks, "__file__", str(tmp_path / "checks.py"))
+    monkeypatch.setattr("sys.dont_write_bytecode", told)
+    assert bool(noted(checks.compiled)) == said
+
+
 def test_foreign_start_up_files(tmp_path, monkeypatch):
     (tmp_path / "slow.pth").write_text("import time; time.sleep(1)\n")
     (tmp_path / "path-only.pth").write_text("/somewhere\n")
