@@ -70,22 +70,26 @@ class Lines:
         if self._notes and self._note_data.rfind(key) >= 0:
             for start, end in reversed(self._notes):
                 if self.data.find(key, start, end) >= 0:
-                    for record in reversed(self.at(start, end)):
-                        yield self.chunk.offset(start), record
+                    yield from self.around(start)
 
     def _find_notes(self) -> None:
         data = self.data
-        find, rfind, begins, size = data.find, data.rfind, data.startswith, len(data)
+        find, begins, size = data.find, data.startswith, len(data)
         notes = self._notes = []
-        start = find(b"{")
-        while start >= 0:
+        start = 0
+        while start < size:
             end = find(b"\n", start)
             if end < 0:
                 end = size
-            near_end = end - GLUED_BYTES if end > GLUED_BYTES else 0  # before `start` at times: then it finds too much
-            if not begins(ENVELOPE, start) or rfind(NOTE, near_end, end) >= 0:
-                notes.append((rfind(b"\n", 0, start) + 1, end))
-            start = find(b"{", end)
+            if not begins(ENVELOPE, start):
+                notes.append((start, end))
+            elif end - start > GLUED_BYTES:
+                glued = find(NOTE, end - GLUED_BYTES, end)
+                if glued >= 0:
+                    notes.append((glued, end))
+            elif find(NOTE, start, end) >= 0:
+                notes.append((start, end))
+            start = end + 1
         self._note_data = b"\n".join([data[start:end] for start, end in notes])
 
     def around(self, position: int) -> Iterator[Found]:
