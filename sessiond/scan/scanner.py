@@ -24,6 +24,7 @@ SECOND_LOOK_MS = 2000
 """How long a session must have been without a file before its row is marked gone."""
 GAP_FILE_BYTES = 64 << 20
 """How much of one file's middle the gap pass looks at."""
+KEEP_FREED_BYTES = 4 << 20
 BATCH_SOURCES = 2000
 BATCH_S = 0.5
 _NO_FINGERPRINT = Fingerprint(0, 0, 0, 0, 0)
@@ -206,6 +207,7 @@ class Scanner:
             if path not in self._known or not self._known[path].is_at(fingerprint)
         ]
         self._left = {(self._known[p].ino, os.path.basename(p)): self._known[p] for p in decision.absent}
+        _keep_freed_memory()
         done = 0
         for batch in _batches(decision.read):
             with self.writer.transaction():
@@ -327,6 +329,15 @@ def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tupl
 
     while left > 0:
         yield batch()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what one file's bytes took for the next file's.
+
+    It gives freed memory back from twice the size of the largest block on that it has ever seen freed. With smaller ones
+    every head of a large file was paid for by five hundred page faults, four times the cost of reading it.
+    """
+    bytes(KEEP_FREED_BYTES)  # never touched, so it costs nothing
 
 
 def _leave_cache_alone(file: io.FileIO) -> None:
