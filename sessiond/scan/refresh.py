@@ -11,6 +11,7 @@ from sessiond.config import Config, Homes
 from sessiond.errors import IndexUnavailableError
 from sessiond.providers import load_all
 from sessiond.scan.scanner import Outcome, Progress, Scanner
+from sessiond.store import sound
 from sessiond.store.connection import prepare_folder, translated
 from sessiond.store.writer import Writer
 
@@ -54,6 +55,7 @@ def _refresh(folder: str, homes: Homes, config: Config, progress: Progress | Non
         scan_all(scanner, homes, config, progress)
         while gaps and scanner.fill_next_gap() is not None:
             pass
+    sound.note(writer.path)
 
 
 def scan_all(scanner: Scanner, homes: Homes, config: Config, progress: Progress | None = None) -> Outcome:

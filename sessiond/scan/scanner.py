@@ -334,8 +334,8 @@ def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tupl
 def _keep_freed_memory() -> None:
     """Let glibc keep what one file's bytes took for the next file's.
 
-    It gives freed memory back from twice the size of the largest block on that it has ever seen freed. With smaller ones
-    every head of a large file was paid for by five hundred page faults, four times the cost of reading it.
+    It gives memory back when twice the size of the largest block ever freed lies free. With the blocks that are
+    read, every head of a large file was paid for by five hundred page faults, four times the cost of reading it.
     """
     bytes(KEEP_FREED_BYTES)  # never touched, so it costs nothing
 

@@ -13,6 +13,7 @@ from sessiond import paths
 from sessiond.errors import ConfigurationError, IndexUnavailableError, SchemaError
 from sessiond.locks import PASSING
 from sessiond.model import Session
+from sessiond.store import sound
 from sessiond.store.sessions import COLUMNS, put, real_path
 
 APPLICATION_ID = 0x53455353
@@ -140,9 +141,10 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 def _open_checked(path: str, damages: int) -> sqlite3.Connection:
     _create_file(path)
+    is_sound = not damages and sound.is_noted(path)
     connection = _connect(path)
     try:
-        if _version(connection, path) < SCHEMA_VERSION or damages > 1:
+        if _version(connection, path, is_sound=is_sound) < SCHEMA_VERSION or damages > 1:
             _create_schema(connection)
         elif damages:
             _mend_search(connection)
@@ -152,8 +154,8 @@ def _open_checked(path: str, damages: int) -> sqlite3.Connection:
     return connection
 
 
-def _version(connection: sqlite3.Connection, path: str) -> int:
-    """The schema version of a sound index of ours, 0 for an empty file."""
+def _version(connection: sqlite3.Connection, path: str, *, is_sound: bool) -> int:
+    """The schema version of an index of ours, 0 for an empty file; one not known to be sound is looked through."""
     (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not objects:
         return 0
@@ -162,7 +164,7 @@ def _version(connection: sqlite3.Connection, path: str) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > SCHEMA_VERSION:
         raise SchemaError(f"{path} was made by a newer sessiond (schema {version}); upgrade sessiond")
-    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    if not is_sound and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise _damaged()
     return version
 

@@ -10,8 +10,8 @@ from sessiond import locks, paths
 from sessiond.errors import AlreadyRunningError
 from sessiond.service import purge
 
-OURS = ("index.db", "index.db-wal", "index.db-shm", "index.db.damaged", "daemon.lock", "write.lock", "sessiond.log",
-        "sessiond.log.1", "launchd.log")  # fmt: skip
+OURS = ("index.db", "index.db-sound", "index.db-wal", "index.db-shm", "index.db.damaged", "daemon.lock", "write.lock",
+        "sessiond.log", "sessiond.log.1", "launchd.log")  # fmt: skip
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_under_a_running_daemon_nothing_is_purged(state):
 def test_removing_the_traces_leaves_the_index(state):
     purge.traces(str(state))
     assert sorted(os.listdir(state)) == [
-        "daemon.lock", "index.db", "index.db-shm", "index.db-wal", "index.db.damaged", "write.lock",
+        "daemon.lock", "index.db", "index.db-shm", "index.db-sound", "index.db-wal", "index.db.damaged", "write.lock",
     ]  # fmt: skip
 
 

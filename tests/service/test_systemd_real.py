@@ -367,7 +367,7 @@ def test_remove_leaves_nothing_but_the_index(machine):
         STATE,
     }
     assert {path.rsplit("/", 1)[1] for path in added if path.startswith(f"{STATE}/")} <= {
-        "index.db", "index.db-wal", "index.db-shm", "daemon.lock", "write.lock",
+        "index.db", "index.db-sound", "index.db-wal", "index.db-shm", "daemon.lock", "write.lock",
     }  # fmt: skip
     assert machine.show("LoadState") == "not-found"
 
