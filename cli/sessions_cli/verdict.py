@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sessiond.model import Excluded, Observation, Reading, Reason, Session, Source
 from sessiond.providers.base import Provider
-from sessiond.scan.opened import read_safely
+from sessiond.reading.opened import read_safely
 from sessiond.store.reader import Reader
 
 Key = tuple[str, str]

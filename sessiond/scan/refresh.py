@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from sessiond import locks, paths
 from sessiond.config import Config, Homes
@@ -34,7 +35,7 @@ def refresh(
     With `gaps` also what takes long: the middle of large files is looked through, and the search tables are checked.
     """
     prepare_folder(folder)
-    with locks.held(paths.write_lock(folder), wait_s) as mine:
+    with locks.held(paths.write_lock(folder), wait_s) as mine, _without_collector():
         if not mine:
             return False
         for damages in range(int(gaps), DAMAGES_MAX + 1):
@@ -46,6 +47,18 @@ def refresh(
             else:
                 break
     return True
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing that a refresh makes refers back to itself, and going through all of it takes a tenth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _refresh(folder: str, homes: Homes, config: Config, progress: Progress | None, *, gaps: bool, damages: int) -> None:
@@ -70,7 +83,7 @@ def scan_all(scanner: Scanner, homes: Homes, config: Config, progress: Progress 
         if progress is not None:
             progress(done, total)
 
-    outcome = scanner.full(report)
+    outcome = scanner.full(report, homes)
     if scanner.has_missing:
         scanner.second_look()
     now_ms = time.time_ns() // 1_000_000

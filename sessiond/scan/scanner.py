@@ -8,14 +8,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from sessiond.config import Homes
 from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reading, Reason, Source, Walk
 from sessiond.providers.base import Provider
+from sessiond.reading import helper
+from sessiond.reading.opened import Opened, keep_freed_memory, read, read_safely
 from sessiond.scan import roots
 from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
-from sessiond.scan.opened import read_safely
 from sessiond.store.writer import ANEW, Key, Known, Writer
 
 __all__ = ["GAP_FILE_BYTES", "RACY_MS", "SECOND_LOOK_MS", "Outcome", "Progress", "Scanner"]
@@ -24,8 +26,7 @@ SECOND_LOOK_MS = 2000
 """How long a session must have been without a file before its row is marked gone."""
 GAP_FILE_BYTES = 64 << 20
 """How much of one file's middle the gap pass looks at."""
-KEEP_FREED_BYTES = 4 << 20
-BATCH_SOURCES = 2000
+BATCH_SOURCES = 200
 BATCH_S = 0.5
 _NO_FINGERPRINT = Fingerprint(0, 0, 0, 0, 0)
 
@@ -67,8 +68,8 @@ class Scanner:
 
     # -- entry points ------------------------------------------------------------------------------------------------
 
-    def full(self, progress: Progress | None = None) -> Outcome:
-        """Look at everything on disk."""
+    def full(self, progress: Progress | None = None, homes: Homes | None = None) -> Outcome:
+        """Look at everything on disk; with the homes that the providers are over, a helper may read what is new."""
         outcome = Outcome()
         found = self._discover(outcome.walk)
         outcome.found = len(found)
@@ -78,7 +79,7 @@ class Scanner:
             hidden.update(roots.replaced(self._roots, self._identities, self._known, found))
             found = {**self._discover(Walk()), **found}  # what moved while the folders were listed is found now
             decision = decide(found, self._known, hidden, self._is_ours)
-        self._carry_out(decision, outcome, progress)
+        self._carry_out(decision, outcome, progress, homes)
         self._remember_roots(hidden)
         if hidden:
             for root in roots.never_seen(self._roots, self._known_folders()):
@@ -106,7 +107,7 @@ class Scanner:
             why = roots.why_hidden(path, self._roots, self._identities)
             if why is not None:
                 hidden.setdefault(*why)
-        self._carry_out(decide(found, looked_at, hidden, self._is_ours), outcome, None)
+        self._carry_out(decide(found, looked_at, hidden, self._is_ours), outcome)
         return outcome
 
     def second_look(self, now_ms: int | None = None) -> int:
@@ -197,45 +198,53 @@ class Scanner:
 
     # -- carrying out ------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, decision: Decision, outcome: Outcome, progress: Progress | None) -> None:
+    def _carry_out(
+        self, decision: Decision, outcome: Outcome, progress: Progress | None = None, homes: Homes | None = None
+    ) -> None:
         total = len(decision.read)
         outcome.read = total
         outcome.absent = len(decision.absent)
         outcome.changed = [
-            (path, fingerprint)
-            for path, fingerprint in decision.read
-            if path not in self._known or not self._known[path].is_at(fingerprint)
+            item for item in decision.read if item[0] not in self._known or not self._known[item[0]].is_at(item[1])
         ]
         self._left = {(self._known[p].ino, os.path.basename(p)): self._known[p] for p in decision.absent}
-        _keep_freed_memory()
+        keep_freed_memory()
         done = 0
-        for batch in _batches(decision.read):
-            with self.writer.transaction():
-                touched: set[Key] = set()
-                for path, fingerprint in batch:
-                    touched |= self._read(path, fingerprint)
-                    done += 1
-                if done == total:
-                    touched |= self._forget(decision.absent)
-                self._merge(touched)
-            if progress is not None:
-                progress(done, total)
+        with contextlib.closing(self._to_store(decision.read, homes)) as answers:
+            for batch in _batches(answers, total):
+                with self.writer.transaction():
+                    touched: set[Key] = set()
+                    for path, fingerprint, opened in batch:
+                        touched |= self._store(path, fingerprint, opened)
+                        done += 1
+                    if done == total:
+                        touched |= self._forget(decision.absent)
+                    self._merge(touched)
+                if progress is not None:
+                    progress(done, total)
         if not total and decision.absent:
             with self.writer.transaction():
                 self._merge(self._forget(decision.absent))
 
-    def _read(self, path: str, fingerprint: Fingerprint) -> set[Key]:
+    def _to_store(self, items: Sequence[helper.Item], homes: Homes | None) -> Generator[helper.Answer]:
+        """What has to be read, some of it read already where there is much that is new."""
+        new = [item for item in items if item[0] not in self._known and self._moved_from(*item) is None]
+        if homes is None or not helper.is_worth_it(new):
+            yield from ((path, fingerprint, None) for path, fingerprint in items)
+            return
+        skipped = {path for path, _ in new}
+        yield from ((path, fingerprint, None) for path, fingerprint in items if path not in skipped)
+        yield from helper.shared(new, homes)
+
+    def _store(self, path: str, fingerprint: Fingerprint, opened: Opened | None) -> set[Key]:
+        """Put into the index what a file says, read here if it is not yet; the sessions it touches."""
         source = self._claim(path)
         if source is None:
             return set()
         provider = self._by_app[source.app]
         known = self._known.get(path)
-        previous = self._previous(source, known, fingerprint)
-
-        def observe(file: io.FileIO, size: int) -> Reading:
-            return provider.observe(source, file, size, previous)
-
-        opened = read_safely(source, fingerprint, observe)
+        if opened is None:
+            opened = read(provider, source, fingerprint, self._previous(source, known, fingerprint))
         if opened.reading is None and opened.is_gone:
             if known is None or roots.why_hidden(path, self._roots, self._identities) is not None:
                 return set()
@@ -244,7 +253,7 @@ class Scanner:
             self._known[path] = self.writer.note_source(known, opened.fingerprint, opened.problem)
             return set()
         reading = opened.reading or Reading({}, problem=opened.problem)
-        again = opened.reading is None or reading.partial or is_racy(opened.fingerprint, _now_ms())
+        again = opened.reading is None or reading.partial or is_racy(opened.fingerprint, opened.read_ms)
         self._known[path], touched = self.writer.replace_source(
             source, opened.fingerprint, reading, provider.reader_version, again=again, known=known
         )
@@ -260,10 +269,13 @@ class Scanner:
         """What was read of the file, here or where it was moved from; None when it is another file."""
         if source.kind == DATABASE:
             return None if known is None or known.again == ANEW else self.writer.previous(known.source_id, facts=False)
-        old = known or self._left.get((fingerprint.ino, os.path.basename(source.path)))
+        old = known or self._moved_from(source.path, fingerprint)
         if old is None or old.again == ANEW or old.ino != fingerprint.ino:
             return None
         return self.writer.previous(old.source_id)._replace(moved=known is None)
+
+    def _moved_from(self, path: str, fingerprint: Fingerprint) -> Known | None:
+        return self._left.get((fingerprint.ino, os.path.basename(path)))
 
     def _fill(self, source: Source, known: Known) -> None:
         provider = self._by_app[source.app]
@@ -313,31 +325,21 @@ class Scanner:
         return told
 
 
-def _batches(items: Sequence[tuple[str, Fingerprint]]) -> Iterator[Iterator[tuple[str, Fingerprint]]]:
-    """Runs of items, each as many as fit into `BATCH_SOURCES` and `BATCH_S`."""
-    rest = iter(items)
-    left = len(items)
+def _batches(answers: Iterator[helper.Answer], total: int) -> Iterator[Iterator[helper.Answer]]:
+    """Runs of answers, each as many as fit into `BATCH_SOURCES` and `BATCH_S`."""
+    left = total
 
-    def batch() -> Iterator[tuple[str, Fingerprint]]:
+    def batch() -> Iterator[helper.Answer]:
         nonlocal left
         deadline = time.monotonic() + BATCH_S
-        for taken, item in enumerate(rest, 1):
+        for taken, answer in enumerate(answers, 1):
             left -= 1
-            yield item
+            yield answer
             if taken >= BATCH_SOURCES or time.monotonic() >= deadline:
                 return
 
     while left > 0:
         yield batch()
-
-
-def _keep_freed_memory() -> None:
-    """Let glibc keep what one file's bytes took for the next file's.
-
-    It gives memory back when twice the size of the largest block ever freed lies free. With the blocks that are
-    read, every head of a large file was paid for by five hundred page faults, four times the cost of reading it.
-    """
-    bytes(KEEP_FREED_BYTES)  # never touched, so it costs nothing
 
 
 def _leave_cache_alone(file: io.FileIO) -> None:

@@ -22,6 +22,8 @@ SCHEMA_VERSION = 1
 """Raised with every change of schema.sql; an older index is built anew."""
 BUSY_MS = 5000
 _JOURNAL_LIMIT_BYTES = 8 << 20
+_CACHE_KIB = 1000
+"""Half of SQLite's default: a first index is no faster with more."""
 
 
 @contextlib.contextmanager
@@ -102,6 +104,7 @@ def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=64)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
     return connection
 

@@ -520,7 +520,7 @@ def test_f21_files_of_sub_agents_are_never_opened(world, tmp_path):
 
 FAILING_DISK = """
 import os
-from sessiond.scan import opened
+from sessiond.reading import opened
 real = opened.io.FileIO
 class Failing(real):
     def read(self, *size):

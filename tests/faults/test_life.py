@@ -114,13 +114,13 @@ SLOW = """
 import time
 from sessiond.scan import scanner
 scanner.BATCH_SOURCES = 10
-read = scanner.read_safely
-scanner.read_safely = lambda *a: (time.sleep(0.01), read(*a))[1]
+read = scanner.read
+scanner.read = lambda *a: (time.sleep(0.01), read(*a))[1]
 """
 BLOCKED = """
 import time
 from sessiond.scan import scanner
-scanner.read_safely = lambda *a: time.sleep(60)
+scanner.read = lambda *a: time.sleep(60)
 """
 
 

@@ -166,6 +166,26 @@ def test_the_daemon_stands_back(service):
     assert service.run("ionice", "-p", str(pid)).out.strip() == "best-effort: prio 7"
 
 
+def test_the_sandbox_has_room_for_the_helper_of_a_first_index(service):
+    path, _ = service.add_session(9, "shear the llamas")
+    copies = (
+        "import sys, pathlib; path = pathlib.Path(sys.argv[1]); data = path.read_bytes() * 20\n"
+        "for n in range(4000): path.with_name(f'00000000-0000-4000-9000-{n:012d}.jsonl').write_bytes(data)"
+    )
+    service.systemctl("stop", "sessiond.service")
+    service.run("python3", "-c", copies, path)
+    service.run("sh", "-c", f"rm {STATE}/index.db*")
+    service.systemctl("start", "--no-block", "sessiond.service")
+
+    def helpers():
+        return service.run("pgrep", "-P", str(service.main_pid()), "-f", "sessiond.reading.helper").out
+
+    service.until("the helper", helpers, 10)
+    service.until("all of them", lambda: re.search(r"4,?0\d\d sessions", service.show("StatusText")), 30)
+    assert not helpers()
+    service.run("sh", "-c", f"rm {path.rpartition('/')[0]}/00000000-0000-4000-9*")
+
+
 def test_a_client_that_refreshes_all_the_time_does_not_keep_it_from_starting(service):
     client = f"{service.programs}/sessions find sheep"
     loop = f'while [ -e "$1" ]; do {client} >/dev/null || echo failed; done >"$2" 2>&1 &'

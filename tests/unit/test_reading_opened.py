@@ -7,7 +7,7 @@ import os
 import pytest
 
 from sessiond.model import DATABASE, Fingerprint, Reading, Source
-from sessiond.scan.opened import read_safely
+from sessiond.reading.opened import read_safely
 
 OLD = Fingerprint(1, 2, 3, 4, 5)
 

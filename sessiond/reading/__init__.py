@@ -1,0 +1,1 @@
+"""Opening what is to be read, here and in a helper beside."""

@@ -1,0 +1,174 @@
+"""The second process of a first index: it shortens the work and changes nothing of what comes out of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sessiond.config import Homes
+from sessiond.model import DATABASE, Fingerprint, Walk
+from sessiond.providers import load_all
+from sessiond.reading import helper, opened
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SHARE = helper.BATCH * helper.ASKED_MAX
+"""So many files are asked for at once: of no more than these, the helper reads every one."""
+MIB = 1 << 20
+
+
+def of_size(size, count):
+    return [(f"/{number}", Fingerprint(1, number, size, 1, 1)) for number in range(count)]
+
+
+@pytest.fixture
+def homes():
+    """Those of all fixtures."""
+    claude, codex = (tuple(map(str, sorted(FIXTURES.glob(f"{app}/*/home")))) for app in ("claude-code", "codex"))
+    return Homes(claude, codex, ())
+
+
+@pytest.fixture
+def items(homes):
+    return [item for provider in load_all(homes) for item in provider.discover(Walk())]
+
+
+def read_here(homes, item):
+    """What this process makes of a file; None for what is left to it anyway."""
+    for provider in load_all(homes):
+        source = provider.claim(item[0])
+        if source is not None and source.kind != DATABASE:
+            return opened.read(provider, source, item[1], None)
+    return None
+
+
+def without_time(answer):
+    return None if answer is None else answer._replace(read_ms=0)
+
+
+def children():
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return [int(pid) for pid in file.read().split()]
+
+
+def exists(pid):
+    return os.path.exists(f"/proc/{pid}")
+
+
+def test_every_file_is_told_of_once(homes, items):
+    assert sorted(path for path, _, _ in helper.shared(items, homes)) == sorted(path for path, _ in items)
+
+
+def test_the_helper_tells_what_this_process_would(homes, items):
+    """Databases are left to the process that knows them."""
+    for first in range(0, len(items), SHARE):
+        for path, fingerprint, answer in helper.shared(items[first : first + SHARE], homes):
+            assert without_time(answer) == without_time(read_here(homes, (path, fingerprint))), path
+
+
+def killed(pid):
+    os.kill(pid, signal.SIGKILL)
+
+
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the helper below /proc")
+@pytest.mark.parametrize("fate", [killed, stopped])
+@pytest.mark.parametrize("after", [0, 1, 20])
+def test_what_a_helper_that_ends_did_not_tell_is_read_without_it(homes, items, monkeypatch, fate, after):
+    monkeypatch.setattr(helper, "WAIT_S", 0.2)
+    before = children()
+    answers = helper.shared(items, homes)
+    told = [next(answers) for _ in range(after)]
+    if not after:
+        told.append(next(answers))
+    (pid,) = set(children()) - set(before)
+    fate(pid)
+    told += answers
+    assert sorted(path for path, _, _ in told) == sorted(path for path, _ in items)
+    assert not exists(pid)
+
+
+@pytest.mark.parametrize("program", ["/nowhere/python", "/bin/false"])
+def test_where_no_helper_can_be_started_all_is_read_without_one(homes, items, monkeypatch, program):
+    monkeypatch.setattr(sys, "executable", program)
+    assert sorted(helper.shared(items, homes)) == sorted((*item, None) for item in items)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the helper below /proc")
+def test_a_scan_that_is_given_up_ends_its_helper(homes, items):
+    before = children()
+    answers = helper.shared(items, homes)
+    next(answers)
+    (pid,) = set(children()) - set(before)
+    answers.close()
+    assert not exists(pid)
+
+
+ORPHAN = """
+import sys
+from sessiond.config import Homes
+from sessiond.model import Fingerprint
+from sessiond.reading import helper
+answers = helper.shared([(f"/none/{n}", Fingerprint(1, n, 1, 1, 1)) for n in range(100)], Homes((), (), ()))
+next(answers)
+print(open(f"/proc/self/task/{__import__('os').getpid()}/children").read(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the helper below /proc")
+def test_a_helper_does_not_outlive_the_process_it_helps():
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        pid = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 10
+    while exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not exists(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the helper below /proc")
+def test_the_key_that_interrupts_is_not_for_the_helper(homes, items):
+    before = children()
+    answers = helper.shared(items, homes)
+    told = [next(answers)]
+    (pid,) = set(children()) - set(before)
+    while not any(answer for _, _, answer in told):  # it is at work, so it has set its signals
+        told.append(next(answers))
+    os.kill(pid, signal.SIGINT)
+    told += answers
+    assert told[-1][2] is not None, "the last batch is always the helper's"
+
+
+def test_modules_in_the_present_folder_are_not_run(homes, items, tmp_path, monkeypatch):
+    for name in ("sessiond.py", "json.py", "pickle.py"):
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    assert any(answer for _, _, answer in helper.shared(items, homes))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("items", "is_worth_it"),
+    [
+        (of_size(0, 0), False),
+        (of_size(10_000, 100), False),
+        (of_size(10_000, 2000), True),
+        (of_size(500 * MIB, 20), False),
+        (of_size(500 * MIB, 1000), True),
+    ],
+)
+def test_a_helper_is_for_many_files_and_only_their_beginnings_count(monkeypatch, items, is_worth_it):
+    monkeypatch.setattr(helper, "_cores", lambda: 2)
+    assert helper.is_worth_it(items) == is_worth_it
+
+
+def test_on_one_core_there_is_none(monkeypatch):
+    monkeypatch.setattr(helper, "_cores", lambda: 1)
+    assert not helper.is_worth_it(of_size(10_000, 100_000))
