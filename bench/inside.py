@@ -32,8 +32,10 @@ def _setting() -> tuple[str, config.Config, config.Homes]:
 
 def first() -> dict[str, Any]:
     """One first index, everything imported before."""
+    from sessiond.providers.claude_code import merged, transcript  # noqa: F401, PLC0415
+    from sessiond.providers.codex import files, merge  # noqa: F401, PLC0415
+
     folder, settings, homes = _setting()
-    load_all(homes)
     wall, cpu = _timed(lambda: refresh(folder, homes, settings, wait_s=None))
     return {"wall_ms": wall, "cpu_ms": cpu}
 

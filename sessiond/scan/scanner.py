@@ -186,7 +186,7 @@ class Scanner:
     def _known_folders(self) -> set[str]:
         """Folders that hold or held a known file; few, so that foreign names cost little."""
         if self._folders is None:
-            self._folders = {os.path.dirname(path) for path in self._known}
+            self._folders = {path.rpartition("/")[0] for path in self._known}
         return self._folders
 
     def _remember_roots(self, hidden: Iterable[str]) -> None:

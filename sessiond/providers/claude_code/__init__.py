@@ -11,7 +11,7 @@ from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
 from sessiond.model import Excluded, Fingerprint, Observation, Previous, Reading, Session, Source, Walk
 from sessiond.providers.base import LogFile, Root
-from sessiond.providers.claude_code import merged, name_file, places, transcript
+from sessiond.providers.claude_code import places
 
 if TYPE_CHECKING:
     from sessiond.resume import Cli, Command, Plan
@@ -55,6 +55,8 @@ class ClaudeCode:
         return places.fingerprint(source)
 
     def observe(self, source: Source, file: BinaryFile, size: int, previous: Previous | None) -> Reading:
+        from sessiond.providers.claude_code import name_file, transcript  # noqa: PLC0415 - most scans read nothing
+
         session_id = places.session_id(source)
         if source.kind == places.TITLE:
             return name_file.observe(file, size, session_id)
@@ -62,10 +64,14 @@ class ClaudeCode:
         return transcript.observe(file, size, session_id, name, previous)
 
     def fill(self, source: Source, file: BinaryFile, previous: Previous, budget_bytes: int) -> Reading:
+        from sessiond.providers.claude_code import transcript  # noqa: PLC0415 - most scans read nothing
+
         name = os.path.basename(places.project_folder(source))
         return transcript.fill(file, places.session_id(source), name, previous, budget_bytes)
 
     def merge(self, observations: Sequence[Observation]) -> Session | Excluded:
+        from sessiond.providers.claude_code import merged  # noqa: PLC0415 - most scans read nothing
+
         return merged.merge(observations)
 
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:

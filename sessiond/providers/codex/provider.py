@@ -23,10 +23,8 @@ from sessiond.model import (
     fingerprint_of,
 )
 from sessiond.providers.base import LogFile, Root
-from sessiond.providers.codex import compressed, document, names, places, rollouts
-from sessiond.providers.codex.log import dated
-from sessiond.providers.codex.merge import merge
-from sessiond.providers.codex.places import ARCHIVED, COMPRESSED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
+from sessiond.providers.codex import places
+from sessiond.providers.codex.places import ARCHIVED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
 
 if TYPE_CHECKING:
     from sessiond.resume import Cli, Command, Plan
@@ -146,16 +144,9 @@ class Codex:
     def observe(self, source: Source, file: BinaryFile, size: int, previous: Previous | None) -> Reading:
         if source.kind == DATABASE:
             return self._observe_database(source.path, previous)
-        if source.kind == NAMES:
-            return Reading(names.observe(file, size))
-        if source.path.endswith(COMPRESSED):
-            thread_id, facts, problem = compressed.observe(file, size, places.id_in_name(source.path))
-            return _one(source.path, thread_id, facts)._replace(problem=problem)
-        if source.path.endswith(".json"):
-            thread_id, facts = document.observe(file, size)
-            return _one(source.path, thread_id, facts)
-        thread_id, facts, state = rollouts.observe(file, size, previous, places.id_in_name(source.path))
-        return _one(source.path, thread_id, facts)._replace(state=state.pack(), gap_bytes=state.gap_bytes)
+        from sessiond.providers.codex import files  # noqa: PLC0415 - most scans read nothing
+
+        return files.observe(source, file, size, previous)
 
     def _observe_database(self, path: str, previous: Previous | None) -> Reading:
         from sessiond.providers.codex import threads  # noqa: PLC0415 - most scans read no database
@@ -166,33 +157,26 @@ class Codex:
         return reading
 
     def fill(self, source: Source, file: BinaryFile, previous: Previous, budget_bytes: int) -> Reading:
-        state = rollouts.unpack(previous.state)
-        if source.kind != ROLLOUT or state is None or len(previous.facts) != 1:
-            return Reading(previous.facts, previous.state)
-        ((thread_id, facts),) = previous.facts.items()
-        facts, state = rollouts.fill(file, thread_id, facts, state, budget_bytes)
-        return Reading({thread_id: facts}, state.pack())
+        from sessiond.providers.codex import files  # noqa: PLC0415 - most scans read nothing
+
+        return files.fill(source, file, previous, budget_bytes)
 
     def merge(self, observations: Sequence[Observation]) -> Session | Excluded:
+        from sessiond.providers.codex.merge import merge  # noqa: PLC0415 - most scans read nothing
+
         return merge(observations)
 
     # -- history and resuming ----------------------------------------------------------------------------------------
 
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
+        from sessiond.providers.codex.log import dated  # noqa: PLC0415 - indexing does without it
+
         return dated(self.homes, after, before)
 
     def resume(self, session: Session, plan: Plan) -> Command:
         from sessiond.providers.codex import launch  # noqa: PLC0415 - indexing does without it
 
         return launch.command(session, plan)
-
-
-def _one(path: str, thread_id: str | None, facts: dict[str, Any]) -> Reading:
-    """A rollout's reading; its first line decides whose it is, its name when that cannot be read."""
-    key = thread_id or places.id_in_name(path)
-    if key is None:
-        return Reading({}, problem="neither its first line nor its name tells a thread id")
-    return Reading({key: facts})
 
 
 def _rollouts(folder: str, walk: Walk) -> Iterator[tuple[str, Fingerprint]]:
