@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
+from sessiond import memory
 from sessiond.config import Homes
 from sessiond.jsonl import HEAD_BYTES
 from sessiond.model import DATABASE, Fingerprint
 from sessiond.providers import load_all
 from sessiond.providers.base import Provider
-from sessiond.reading.opened import Opened, keep_freed_memory, read
+from sessiond.reading.opened import Opened, read
 
 Item = tuple[str, Fingerprint]
 Answer = tuple[str, Fingerprint, Opened | None]
@@ -136,7 +137,7 @@ def serve() -> None:
     import gc  # noqa: PLC0415 - the other process needs none of it
 
     gc.disable()
-    keep_freed_memory()
+    memory.keep_freed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # from the terminal it goes to both; the other one decides
     providers = load_all(Homes(*map(tuple, json.loads(sys.argv[1]))))
     with open(0, "rb", 0, closefd=False) as asked, open(os.dup(1), "wb", 0) as told:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from sessiond.model import DATABASE, Fingerprint, Previous, Reading, Source, fingerprint_of
 from sessiond.providers.base import Provider
 
-KEEP_FREED_BYTES = 2 << 20
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
 Use = Callable[[io.FileIO, int], Reading]
@@ -60,12 +59,3 @@ def read_safely(source: Source, fingerprint: Fingerprint, use: Use) -> Opened:
 
             logging.getLogger(__name__).exception("cannot read %s", source.path)
             return Opened(None, fingerprint, "internal error, see the log")
-
-
-def keep_freed_memory() -> None:
-    """Let glibc keep what one file's bytes took for the next file's.
-
-    It gives memory back when twice the size of the largest block ever freed lies free. With the blocks that are
-    read, every head of a large file was paid for by five hundred page faults, four times the cost of reading it.
-    """
-    bytes(KEEP_FREED_BYTES)  # never touched, so it costs nothing

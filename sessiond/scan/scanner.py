@@ -11,11 +11,12 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from sessiond import memory
 from sessiond.config import Homes
 from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reading, Reason, Source, Walk
 from sessiond.providers.base import Provider
 from sessiond.reading import helper
-from sessiond.reading.opened import Opened, keep_freed_memory, read, read_safely
+from sessiond.reading.opened import Opened, read, read_safely
 from sessiond.scan import roots
 from sessiond.scan.decide import RACY_MS, Decision, decide, is_racy
 from sessiond.store.writer import ANEW, Key, Known, Writer
@@ -208,7 +209,7 @@ class Scanner:
             item for item in decision.read if item[0] not in self._known or not self._known[item[0]].is_at(item[1])
         ]
         self._left = {(self._known[p].ino, os.path.basename(p)): self._known[p] for p in decision.absent}
-        keep_freed_memory()
+        memory.keep_freed()
         done = 0
         with contextlib.closing(self._to_store(decision.read, homes)) as answers:
             for batch in _batches(answers, total):
