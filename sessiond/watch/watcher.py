@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -19,6 +18,7 @@ from sessiond.watch import coverage
 from sessiond.watch.direct import EVENTS, DirectObserver
 from sessiond.watch.handler import Handler, OverflowHook
 from sessiond.watch.inbox import Inbox
+from sessiond.watch.watched import Identity, Watched, advice
 
 log = logging.getLogger(__name__)
 
@@ -29,43 +29,6 @@ RETRY_MAX_S = 3600.0
 DEATHS_MAX = 3
 DEATHS_S = 60.0
 
-Identity = tuple[int, int]
-"""(dev, ino)"""
-
-
-@dataclass(slots=True)
-class _Watched:
-    """One root and how it is watched."""
-
-    root: Root
-    identity: Identity | None = None
-    watch: ObservedWatch | None = None
-    handler: Handler | None = None
-    seen: bool = False
-    """It was there once: missing now means unavailable, not waiting."""
-    mute: bool = False
-    missed: int = 0
-    """How often a rescan found there what no event had told."""
-    present: int = 0
-    watched: int = 0
-    uncovered: list[str] = field(default_factory=list)
-    why: str | None = None
-
-    @property
-    def mode(self) -> str:
-        if self.identity is None:
-            return "unavailable" if self.seen else "waiting"
-        return "polling" if self.watch is None or self.mute or self.missed > 1 else "events"
-
-    @property
-    def reason(self) -> str | None:
-        """Why it is not simply watched."""
-        if self.uncovered and self.mode == "events":
-            return _raise_limit("max_user_watches", max(524_288, 2 * coverage.watch_limit(), 2 * self.present))
-        if self.mode == "polling" and self.why is None:
-            return "its file system reports no changes" if self.mute else "changes there raised no events"
-        return self.why
-
 
 class Watcher:
     """All watches of the daemon. Every method is called by the working loop."""
@@ -74,7 +37,7 @@ class Watcher:
         self._inbox = inbox
         self._new_observer = observer
         self._observer: BaseObserver | None = None
-        self._roots: dict[str, _Watched] = {}
+        self._roots: dict[str, Watched] = {}
         self._links: dict[str, tuple[ObservedWatch, Identity]] = {}
         self._guards: dict[str, tuple[ObservedWatch, Handler]] = {}
         self._checked: tuple[str, ...] | None = None
@@ -110,7 +73,7 @@ class Watcher:
         for path in [path for path in self._roots if path not in wanted]:
             self._unwatch(self._roots.pop(path))
         for path, root in wanted.items():
-            watched = self._roots.setdefault(path, _Watched(root))
+            watched = self._roots.setdefault(path, Watched(root))
             watched.root = root
             self._follow_root(watched)
         self._follow_guards()
@@ -133,7 +96,7 @@ class Watcher:
                 self._observer.start()
             except OSError as error:
                 self._observer = None
-                log.warning("cannot watch folders: %s; they are polled", _advice(error))
+                log.warning("cannot watch folders: %s; they are polled", advice(error))
                 self._back_off()
 
     def _back_off(self) -> None:
@@ -152,7 +115,7 @@ class Watcher:
                 observer.stop()
                 observer.join(1.0)
 
-    def _follow_root(self, watched: _Watched) -> None:
+    def _follow_root(self, watched: Watched) -> None:
         identity, why = _identity(watched.root.path)
         if identity != watched.identity or not self._is_alive(watched.watch):
             self._unwatch(watched)
@@ -181,14 +144,14 @@ class Watcher:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                 self._back_off()
-            return None, _advice(error)
+            return None, advice(error)
 
     def _is_alive(self, watch: ObservedWatch | None) -> bool:
         if watch is None or self._observer is None:
             return watch is None
         return any(emitter.watch == watch and emitter.is_alive() for emitter in list(self._observer.emitters))
 
-    def _unwatch(self, watched: _Watched) -> None:
+    def _unwatch(self, watched: Watched) -> None:
         if watched.watch is not None:
             self._unschedule(watched.watch)
         watched.watch = None
@@ -254,7 +217,7 @@ class Watcher:
             self._retry_s = RETRY_S
         return gained
 
-    def _follow_links(self, watched: _Watched) -> bool:
+    def _follow_links(self, watched: Watched) -> bool:
         gained = False
         for directory in list(watched.uncovered):
             identity, _ = _identity(directory)
@@ -300,18 +263,7 @@ class Watcher:
 
     def health(self) -> list[dict[str, Any]]:
         """Per root, for `sessions status`."""
-        return [
-            {
-                "app": w.root.app,
-                "home": w.root.home,
-                "path": w.root.path,
-                "mode": w.mode,
-                "watched": w.watched,
-                "present": w.present,
-                "why": w.reason,
-            }
-            for w in self._roots.values()
-        ]
+        return [watched.health() for watched in self._roots.values()]
 
     def stop(self) -> None:
         self._drop_observer()
@@ -338,15 +290,3 @@ def _ino(path: str) -> int:
         return os.stat(path).st_ino
     except OSError:
         return -1
-
-
-def _advice(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return _raise_limit("max_user_watches", max(524_288, 2 * coverage.watch_limit()))
-    if error.errno == errno.EMFILE:
-        return _raise_limit("max_user_instances", 1024)
-    return error.strerror or str(error)
-
-
-def _raise_limit(name: str, number: int) -> str:
-    return f"the watch limit is reached; run: sudo sysctl fs.inotify.{name}={number}"
