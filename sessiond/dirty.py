@@ -46,9 +46,9 @@ class DirtySet:
         pace = self._paces.get(path)
         self._due[path] = now_s if pace is None else max(now_s, pace.taken_s + max(pace.pause_s, self._crowd_s))
 
-    def next_due_s(self) -> float | None:
-        """When something will be due; None when nothing is marked."""
-        return min(self._due.values(), default=None)
+    def next_due_s(self) -> float:
+        """When something will be due; infinity when nothing is marked."""
+        return min(self._due.values(), default=float("inf"))
 
     def take(self, now_s: float) -> list[str]:
         """What is due, in the order it became so; it counts as looked at now."""

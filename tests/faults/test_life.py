@@ -351,7 +351,7 @@ def test_d14_the_gap_pass_waits_for_as_long_as_its_rate_asks(world, daemon):
             file.write(record * 1024)
         world.append(path, claude_prompt(id_of(path), "the end"))
     began = time.monotonic()
-    daemon(code="import sessiond.daemon\nsessiond.daemon.GAP_BYTES_S = 4 << 20", gap_idle_s=0.1)
+    daemon(code="import sessiond.daemon.gaps\nsessiond.daemon.gaps.BYTES_S = 4 << 20", gap_idle_s=0.1)
     until(lambda: world.health()["gap_files"] == 0, "no gap is left", 15)
     assert time.monotonic() - began > 1.4  # 3 gaps of about 3 MB at 4 MB a second, the last one not waited for
 

@@ -367,9 +367,9 @@ def test_w13_an_unmounted_root_loses_no_row_and_is_watched_again_when_it_is_back
 
 JUMPING = """
 import os
-import sessiond.daemon as daemon
-real = daemon._clock_offset
-daemon._clock_offset = lambda: real() + (3600 if os.path.exists(os.environ["JUMP"]) else 0)
+from sessiond.daemon import loop
+real = loop._clock_offset
+loop._clock_offset = lambda: real() + (3600 if os.path.exists(os.environ["JUMP"]) else 0)
 """
 
 

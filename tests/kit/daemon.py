@@ -13,11 +13,11 @@ import time
 from tests.kit.world import until
 
 HURRIED = {
-    "recheck_s": "sessiond.daemon.RECHECK_S",
-    "short_rescan_s": "sessiond.daemon.SHORT_RESCAN_S",
-    "checkpoint_s": "sessiond.daemon.CHECKPOINT_S",
-    "gap_idle_s": "sessiond.daemon.GAP_IDLE_S",
-    "retry_max_s": "sessiond.daemon.RETRY_MAX_S",
+    "recheck_s": "sessiond.daemon.loop.RECHECK_S",
+    "short_rescan_s": "sessiond.daemon.loop.SHORT_RESCAN_S",
+    "checkpoint_s": "sessiond.daemon.loop.CHECKPOINT_S",
+    "gap_idle_s": "sessiond.daemon.loop.GAP_IDLE_S",
+    "retry_max_s": "sessiond.daemon.held.RETRY_MAX_S",
     "racy_ms": "sessiond.scan.decide.RACY_MS",
     "busy_ms": "sessiond.store.connection.BUSY_MS",
 }

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessiond import daemon as daemon_module
 from sessiond import paths
-from sessiond.daemon import Daemon
+from sessiond.daemon import Daemon, loop
+from sessiond.daemon.timetable import NEVER
 from sessiond.notify import Notifier
 from sessiond.scan import refresh
 from tests.kit.fake_watcher import FakeWatcher
@@ -28,9 +28,9 @@ IDS = [str(uuid.UUID(int=number)) for number in range(4)]
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    monkeypatch.setattr(daemon_module, "BUSY_S", 0.0)
-    monkeypatch.setattr(daemon_module, "DATABASE_S", 0.0)
-    monkeypatch.setattr(daemon_module, "GATHER_S", 0.0)
+    monkeypatch.setattr(loop, "BUSY_S", 0.0)
+    monkeypatch.setattr(loop, "DATABASE_S", 0.0)
+    monkeypatch.setattr(loop, "GATHER_S", 0.0)
     monkeypatch.setattr("sessiond.dirty.BUSY_SHARE", 0)
 
 
@@ -44,17 +44,19 @@ class Machine:
         self.watcher = self.daemon._watcher
         self.work_off()
 
+    def next_at(self):
+        return self.daemon._times.next_at(self.daemon._dirty.next_due_s())
+
     def work_off(self):
         """Let the daemon do all it has to do now."""
-        while self.daemon._next_at(time.monotonic()) <= time.monotonic() or self.daemon._inbox._paths:
+        while self.next_at() <= time.monotonic() or self.daemon._inbox._paths:
             self.daemon.turn()
         self.daemon._notice(time.monotonic())
-        while self.daemon._dirty or self.daemon._rescan_at <= time.monotonic() + 1:
+        while self.daemon._dirty or self.daemon._times.rescan_at <= time.monotonic() + 1:
             self.daemon.turn()
 
     def close(self):
-        self.daemon._close_index()
-        self.daemon._write_lock.close()
+        self.daemon._index.close()
         self.daemon._inbox.close()
         shutil.rmtree(self.world.folder)
 
@@ -173,7 +175,7 @@ def test_lost_and_false_events_cost_no_more_than_a_rescan(steps, dice):
             m.watcher.tell(m.path(dice.choice(IDS), dice.choice(PROJECTS)), m.world.home, "/nowhere", m.world.projects)
             if dice.random() < 0.5:
                 m.work_off()
-        m.daemon._rescan_at = 0.0
+        m.daemon._times.rescan_at = 0.0
         m.work_off()
         assert m.listed() == m.truth()
 
@@ -193,18 +195,18 @@ def test_an_overflow_is_answered_without_waiting_for_the_timer(steps):
 def test_watches_stand_before_the_first_scan():
     with machine() as m:
         order = []
-        follow, full = m.watcher.follow, m.daemon._scanner.full
+        follow, full = m.watcher.follow, m.daemon._index._scanner.full
         m.watcher.follow = lambda roots: (order.append("watch"), follow(roots))
-        m.daemon._scanner.full = lambda *a: (order.append("scan"), full(*a))[1]
-        m.daemon._rescan_at = 0.0
+        m.daemon._index._scanner.full = lambda *a: (order.append("scan"), full(*a))[1]
+        m.daemon._times.rescan_at = 0.0
         m.work_off()
         assert order == ["watch", "scan"]
 
 
 def test_a_daemon_with_nothing_to_do_waits_for_its_rescan_alone():
     with machine() as m:
-        m.daemon._checkpoint_at = daemon_module.NEVER
-        assert m.daemon._next_at(time.monotonic()) == m.daemon._rescan_at
+        m.daemon._times.checkpoint_at = NEVER
+        assert m.next_at() == m.daemon._times.rescan_at
 
 
 def test_rescans_are_jittered_around_their_period():
@@ -213,22 +215,3 @@ def test_rescans_are_jittered_around_their_period():
         periods = [m.daemon._period_s() for _ in range(200)]
         assert 75 <= min(periods) < 85
         assert 115 < max(periods) <= 125
-
-
-def test_a_day_of_gaps_ends_at_its_budget(monkeypatch):
-    with machine() as m:
-        monkeypatch.setattr(daemon_module, "GAP_BYTES_DAY", 100)
-        filled = []
-
-        class Scanner:
-            writer = m.daemon._writer
-            has_missing = False
-
-            def fill_next_gap(self):
-                filled.append(60)
-                return 60
-
-        for _ in range(5):
-            m.daemon._fill_gap(Scanner())
-        assert len(filled) == 2
-        assert m.daemon._gap_at > time.monotonic() + 80_000

@@ -50,7 +50,7 @@ def test_the_time_of_the_next_look_is_known():
 
 
 def test_nothing_is_due_when_nothing_is_marked():
-    assert DirtySet().next_due_s() is None
+    assert DirtySet().next_due_s() == float("inf")
 
 
 def looks(dirty, until_s, step_s=0.01, start_s=0.0):
