@@ -50,12 +50,13 @@ class Search:
         """So many candidates are looked at one by one.
 
         More are not when a walk, newest first, is likely to meet `limit` answers sooner: evenly spread ones it meets
-        after `limit * all sessions / candidates` rows.
+        after `limit * all sessions / candidates` rows. With each word a candidate costs the index as much again.
         """
         if not self._limit or self._order != "updated":
             return FEW
         ((total,),) = self._reader.rows("SELECT count(*) FROM sessions")
-        return min(FEW, int((self._limit * int(str(total))) ** 0.5))
+        wanted = self._limit * int(str(total))
+        return min(FEW, max(wanted // NEWEST, int(wanted**0.5 / max(1, len(self._words)))))
 
     def _count_candidates(self, texts: Condition, most: int) -> int:
         """How many rows the indexes name, counted up to `most` + 1 each; selects that name none are forgotten."""

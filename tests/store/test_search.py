@@ -22,7 +22,7 @@ from sessiond.store.writer import Writer
 KEY = "s.app, s.id"
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where many small indexes are made and thrown away without waiting for a disk."""
-PATHS = {"one by one": (10**6, 10**6, 10**6), "newest first": (0, 3, 0), "the long way": (0, 0, 0)}
+PATHS = {"one by one": (10**6, 10**6, 10**6), "newest first": (0, 3, 0), "the long way": (0, 1, 0)}
 
 
 @contextlib.contextmanager
