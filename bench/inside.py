@@ -89,7 +89,7 @@ def search() -> list[dict[str, Any]]:
 
     texts = (
         words.COMMON_WORD, words.RARE_WORD, words.MISSING_WORD, words.SHORT_WORD, "qx", "fix checkout retry",
-        "users", "main", "feed", "codex", "shop-api-0", "",
+        "add api users main", "users", "main", "feed", "codex", "shop-api-0", "",
     )  # fmt: skip
     reader = Reader(paths.state_dir(os.environ))
     rows = []

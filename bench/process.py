@@ -103,15 +103,35 @@ def interleaved(commands: Mapping[str, Command], runs: int, warm_up: int = 1) ->
     return {name: Series(done) for name, done in collected.items()}
 
 
-_PEAK = (
-    "import os,sys;p=os.posix_spawn(sys.argv[1],sys.argv[1:],os.environ,"
-    "file_actions=[(os.POSIX_SPAWN_OPEN,n,os.devnull,os.O_RDWR,0) for n in (1,)]);"
-    "_,s,u=os.wait4(p,0);sys.stderr.write(str(u.ru_maxrss))"
-)
+_PEAK = """
+import os, sys, time
+nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0)
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[nowhere])
+def tree(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [pid, *(p for c in file.read().split() for p in tree(int(c)))]
+def pss(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+most = 0
+while True:
+    done, status, usage = os.wait4(child, os.WNOHANG)
+    if done:
+        break
+    try:
+        most = max(most, sum(map(pss, tree(child))))
+    except (OSError, StopIteration):
+        pass
+    time.sleep(0.01)
+sys.stderr.write(str(max(most, usage.ru_maxrss)))
+"""
 
 
 def peak_mb(command: Command) -> float:
-    """Peak memory of one run of its own, started from a small process: a child inherits its parent's peak."""
+    """Peak memory of one run of its own, started from a small process: a child inherits its parent's peak.
+
+    The largest resident set of its processes, or all their proportional shares together, whichever was more.
+    """
     import subprocess  # noqa: PLC0415
 
     if command.before is not None:

@@ -21,7 +21,7 @@ def measure(setting: Setting) -> Section:
         "The 20 newest hits and, for the default list, the count of hidden ones, by the store's reader on an open "
         "index; medians and largest of 25 calls. No word shorter than three characters can use the trigram index.",
     )
-    worst = word = 0.0
+    worst = word = words = 0.0
     for name, label in LABELS.items():
         if not os.path.exists(os.path.join(setting.state(name), "index.db")):
             run(setting.once(name, fresh=True))
@@ -33,10 +33,12 @@ def measure(setting: Setting) -> Section:
         ]
         section.tables.append(f"**{label}**\n\n" + table(("words", "scope", "hits", "median ms", "largest ms"), rows))
         if name == "hidden":
-            word = max(d["median_ms"] for d in done if min(map(len, d["text"].split() or [""])) >= 3)
+            word = max(d["median_ms"] for d in done if len(d["text"]) >= 3 and " " not in d["text"])
+            words = max(d["median_ms"] for d in done if " " in d["text"])
             worst = max(d["median_ms"] for d in done)
     section.figures += [
         Figure("search alone, 100,000 rows, any word of 3 or more characters", word, WORD_MS, " ms"),
+        Figure("the same, three and four words", words, WORST_MS, " ms"),
         Figure("search alone, 100,000 rows, worst case", worst, WORST_MS, " ms"),
     ]
     return section
