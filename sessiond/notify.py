@@ -10,6 +10,7 @@ from collections.abc import Callable
 _PING_S = 1.0
 """Pings come at most this often, or as often as the watchdog asks for."""
 _SEND_S = 1.0
+"""So long the manager may take to receive what is said once and never again."""
 _START_USEC = 60_000_000
 
 
@@ -37,14 +38,13 @@ class Notifier:
     def ready(self) -> None:
         """Watches stand and the index opens: units and people that waited for us may go on."""
         self._is_ready = True
-        self._send("READY=1")
+        self._send("READY=1", _SEND_S)
 
     def status(self, text: str) -> None:
         """One line for `systemctl status`; the same line again is not sent."""
         line = " ".join(text.split())
-        if line != self._status:
+        if line != self._status and self._send(f"STATUS={line}"):
             self._status = line
-            self._send(f"STATUS={line}")
 
     def ping(self) -> None:
         """The working loop is alive. The loop itself calls it, as often as it likes; few are sent.
@@ -57,17 +57,20 @@ class Notifier:
             self._send("WATCHDOG=1" if self._is_ready else f"EXTEND_TIMEOUT_USEC={_START_USEC}")
 
     def stopping(self) -> None:
-        self._send("STOPPING=1")
+        self._send("STOPPING=1", _SEND_S)
 
-    def _send(self, message: str) -> None:
+    def _send(self, message: str, wait_s: float = 0.0) -> bool:
+        """Whether it was received: a manager that receives nothing now must not slow the work down."""
         if not self._address:
-            return
+            return False
         import socket  # noqa: PLC0415 - nobody pays for it in the foreground
 
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-            channel.settimeout(_SEND_S)
+            channel.settimeout(wait_s)
             channel.connect(self._address)  # an unconnected socket is always writable: waiting would spin
             channel.send(message.encode("utf-8", "replace"))
+            return True
+        return False
 
 
 def _kernel_address(address: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -47,7 +48,7 @@ def watches(pid):
     """How many inotify watches the process holds."""
     found = 0
     for descriptor in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{descriptor}") as info:
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/fdinfo/{descriptor}") as info:
             found += info.read().count("inotify wd:")
     return found
 

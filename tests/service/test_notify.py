@@ -109,15 +109,37 @@ def test_a_manager_that_is_gone_is_survived(tmp_path):
     Notifier(str(tmp_path / "nobody")).ready()
 
 
-def test_a_manager_that_does_not_listen_costs_waiting_and_no_work(manager):
+@pytest.fixture
+def deaf(manager):
+    """A manager that receives no more."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while True:
                 channel.sendto(b"x", manager.getsockname())
+    return manager
+
+
+def test_a_manager_that_does_not_listen_costs_waiting_and_no_work(deaf):
     began_s, cpu_s = time.monotonic(), time.process_time()
-    Notifier(manager.getsockname()).ready()
+    Notifier(deaf.getsockname()).ready()
     assert time.process_time() - cpu_s < 0.2 * (time.monotonic() - began_s)
+
+
+def test_what_will_be_said_again_is_not_waited_for(deaf):
+    notifier = Notifier(deaf.getsockname())
+    began_s = time.monotonic()
+    notifier.ping()
+    notifier.status("working")
+    assert time.monotonic() - began_s < 0.2
+
+
+def test_a_status_that_was_not_received_is_sent_again(deaf):
+    notifier = Notifier(deaf.getsockname())
+    notifier.status("working")
+    heard(deaf)
+    notifier.status("working")
+    assert heard(deaf) == [b"STATUS=working"]
 
 
 def test_in_the_foreground_socket_is_not_imported():
