@@ -50,7 +50,7 @@ def _answer(reader: Reader, filters: Filters, values: Values) -> int:
         output.write(_lines(rows, filters, color))
     elif rows:
         output.write(_table(reader, rows, filters, order, color))
-    _say_what_is_left(search, len(rows), most, truncated=truncated)
+    _say_what_is_left(reader, search, len(rows), most, truncated=truncated)
     return len(rows)
 
 
@@ -123,7 +123,7 @@ def _lines(rows: Sequence[Row], filters: Filters, color: str) -> str:
     return render.marked(text, filters.words) if output.is_colored(color) else text
 
 
-def _say_what_is_left(search: Search, shown: int, most: int | None, *, truncated: bool) -> None:
+def _say_what_is_left(reader: Reader, search: Search, shown: int, most: int | None, *, truncated: bool) -> None:
     if truncated:
         output.say(f"the first {most}; all of them with --limit 0")
     hidden = search.hidden(truncated=truncated)
@@ -131,4 +131,4 @@ def _say_what_is_left(search: Search, shown: int, most: int | None, *, truncated
         count = f"more than {COUNT_LIMIT}" if hidden > COUNT_LIMIT else str(hidden)
         output.say(f"{count} more with --all")
     elif not shown:
-        output.say("nothing found")
+        output.say("nothing found" if reader.count() else "there are no sessions; see: sessions doctor")

@@ -241,6 +241,13 @@ def test_found_is_0_and_nothing_found_is_1(client):
     assert client("nothing").code == 1
 
 
+def test_an_empty_list_says_whether_there_is_anything_at_all(client):
+    client.fill()
+    assert client().err == "sessions: there are no sessions; see: sessions doctor\n"
+    client.fill(session(A, title="Fix"))
+    assert client("words").err == "sessions: nothing found\n"
+
+
 def test_no_index_is_3(lone_client):
     assert lone_client("list", "--no-refresh").code == 3
 
