@@ -42,7 +42,7 @@ _COMMAND = "from sessiond.reading.helper import serve; serve()"
 def is_worth_it(items: Sequence[Item]) -> bool:
     """Whether there is so much to read that a helper shortens it, and a core for it."""
     size = sum(min(fingerprint.size, HEAD_BYTES) for _, fingerprint in items)
-    return len(items) * FILE_MS + size / (1 << 20) * MEBIBYTE_MS > WORTH_MS and _cores() > 1
+    return len(items) * FILE_MS + size / (1 << 20) * MEBIBYTE_MS > WORTH_MS and _cores() > 1 and bool(sys.executable)
 
 
 def _cores() -> int:
@@ -86,6 +86,7 @@ class _Helper:
                 [sys.executable, "-P", "-c", _COMMAND, json.dumps(homes)],
                 os.environ,
                 file_actions=[(os.POSIX_SPAWN_DUP2, asked, 0), (os.POSIX_SPAWN_DUP2, told, 1)],
+                setsigmask=[signal.SIGINT],  # from the terminal it goes to both; this process decides
             )
         except OSError:
             os.close(to)
@@ -138,7 +139,6 @@ def serve() -> None:
 
     gc.disable()
     memory.keep_freed()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from the terminal it goes to both; the other one decides
     providers = load_all(Homes(*map(tuple, json.loads(sys.argv[1]))))
     with open(0, "rb", 0, closefd=False) as asked, open(os.dup(1), "wb", 0) as told:
         os.dup2(2, 1)

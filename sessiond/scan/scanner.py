@@ -229,7 +229,7 @@ class Scanner:
 
     def _to_store(self, items: Sequence[helper.Item], homes: Homes | None) -> Generator[helper.Answer]:
         """What has to be read, some of it read already where there is much that is new."""
-        new = [item for item in items if item[0] not in self._known and self._moved_from(*item) is None]
+        new = [item for item in items if self._continued(*item) is None]
         if homes is None or not helper.is_worth_it(new):
             yield from ((path, fingerprint, None) for path, fingerprint in items)
             return
@@ -245,7 +245,7 @@ class Scanner:
         provider = self._by_app[source.app]
         known = self._known.get(path)
         if opened is None:
-            opened = read(provider, source, fingerprint, self._previous(source, known, fingerprint))
+            opened = read(provider, source, fingerprint, self._previous(source, fingerprint))
         if opened.reading is None and opened.is_gone:
             if known is None or roots.why_hidden(path, self._roots, self._identities) is not None:
                 return set()
@@ -266,17 +266,20 @@ class Scanner:
                 self._folders.add(os.path.dirname(path))
         return touched
 
-    def _previous(self, source: Source, known: Known | None, fingerprint: Fingerprint) -> Previous | None:
-        """What was read of the file, here or where it was moved from; None when it is another file."""
+    def _previous(self, source: Source, fingerprint: Fingerprint) -> Previous | None:
+        """What was read of the file, here or where it was moved from; None when it is read from its start."""
         if source.kind == DATABASE:
+            known = self._known.get(source.path)
             return None if known is None or known.again == ANEW else self.writer.previous(known.source_id, facts=False)
-        old = known or self._moved_from(source.path, fingerprint)
-        if old is None or old.again == ANEW or old.ino != fingerprint.ino:
+        known = self._continued(source.path, fingerprint)
+        if known is None:
             return None
-        return self.writer.previous(old.source_id)._replace(moved=known is None)
+        return self.writer.previous(known.source_id)._replace(moved=source.path not in self._known)
 
-    def _moved_from(self, path: str, fingerprint: Fingerprint) -> Known | None:
-        return self._left.get((fingerprint.ino, os.path.basename(path)))
+    def _continued(self, path: str, fingerprint: Fingerprint) -> Known | None:
+        """The source whose reading goes on in a file; None when it is another file or was read by other rules."""
+        known = self._known.get(path) or self._left.get((fingerprint.ino, os.path.basename(path)))
+        return None if known is None or known.again == ANEW or known.ino != fingerprint.ino else known
 
     def _fill(self, source: Source, known: Known) -> None:
         provider = self._by_app[source.app]

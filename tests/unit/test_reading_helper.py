@@ -1,7 +1,9 @@
 """The second process of a first index: it shortens the work and changes nothing of what comes out of it."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -9,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.config import Homes
+from sessiond.config import Config, Homes
 from sessiond.model import DATABASE, Fingerprint, Walk
 from sessiond.providers import load_all
 from sessiond.reading import helper, opened
+from sessiond.scan import refresh
+from tests.kit.world import PUBLIC
+
+shared = helper.shared
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SHARE = helper.BATCH * helper.ASKED_MAX
@@ -69,6 +75,39 @@ def test_the_helper_tells_what_this_process_would(homes, items):
             assert without_time(answer) == without_time(read_here(homes, (path, fingerprint))), path
 
 
+def indexed(folder, homes, monkeypatch, worth_ms):
+    """What an index holds once it is built, or brought up to date, with a helper for so much to read."""
+    monkeypatch.setattr(helper, "WORTH_MS", worth_ms)
+    monkeypatch.setattr(helper, "_cores", lambda: 2)
+    refresh(str(folder), homes, Config(), wait_s=None)
+    with contextlib.closing(sqlite3.connect(folder / "index.db")) as connection:
+        return [
+            sorted(connection.execute(f"SELECT {columns} FROM {table}"), key=repr)
+            for columns, table in [
+                (PUBLIC, "sessions"),
+                ("path, kind, size, gap_bytes, state, problem", "sources"),
+                ("id, facts", "observations"),
+            ]
+        ]
+
+
+NEVER, ALWAYS = 1e9, -1.0
+
+
+def test_an_index_is_the_same_with_a_helper(homes, tmp_path, monkeypatch):
+    assert indexed(tmp_path / "a", homes, monkeypatch, ALWAYS) == indexed(tmp_path / "b", homes, monkeypatch, NEVER)
+
+
+def test_after_an_upgrade_a_helper_reads_anew_what_is_known(homes, tmp_path, monkeypatch):
+    before = indexed(tmp_path / "a", homes, monkeypatch, NEVER)
+    for app in ("claude_code.ClaudeCode", "codex.Codex"):
+        monkeypatch.setattr(f"sessiond.providers.{app}.reader_version", 1000)
+    asked = []
+    monkeypatch.setattr(helper, "shared", lambda items, homes: (asked.extend(items), shared(items, homes))[1])
+    assert indexed(tmp_path / "a", homes, monkeypatch, ALWAYS) == before
+    assert {path for path, _ in asked} == {path for path, *_ in before[1]}
+
+
 def killed(pid):
     os.kill(pid, signal.SIGKILL)
 
@@ -112,7 +151,7 @@ def test_a_scan_that_is_given_up_ends_its_helper(homes, items):
 
 ORPHAN = """
 import sys
-from sessiond.config import Homes
+from sessiond.config import Config, Homes
 from sessiond.model import Fingerprint
 from sessiond.reading import helper
 answers = helper.shared([(f"/none/{n}", Fingerprint(1, n, 1, 1, 1)) for n in range(100)], Homes((), (), ()))
@@ -134,12 +173,13 @@ def test_a_helper_does_not_outlive_the_process_it_helps():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the helper below /proc")
-def test_the_key_that_interrupts_is_not_for_the_helper(homes, items):
+@pytest.mark.parametrize("at_work", [False, True])
+def test_the_key_that_interrupts_is_not_for_the_helper(homes, items, at_work):
     before = children()
     answers = helper.shared(items, homes)
     told = [next(answers)]
     (pid,) = set(children()) - set(before)
-    while not any(answer for _, _, answer in told):  # it is at work, so it has set its signals
+    while at_work and not any(answer for _, _, answer in told):
         told.append(next(answers))
     os.kill(pid, signal.SIGINT)
     told += answers
