@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from sessiond import __version__, config, locks, paths
 from sessiond.errors import SessiondError
 
+INTERRUPTED = 130
 _PLAIN = {(): (False, False), ("--once",): (True, False), ("--once", "--gaps"): (True, True)}
 """Command lines -> (once, gaps) that need no parser: it takes a third of the start-up."""
 
@@ -21,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SessiondError as error:
         print(f"sessiond: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
+    except KeyboardInterrupt:  # what was committed stays
+        return INTERRUPTED
 
 
 def _parsed(arguments: Sequence[str]) -> tuple[bool, bool]:

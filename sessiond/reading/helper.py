@@ -79,7 +79,12 @@ class _Helper:
         self.asked: deque[list[Item]] = deque()
         """Batches that have not been answered."""
         asked, to = os.pipe()
-        come, told = os.pipe()
+        try:
+            come, told = os.pipe()
+        except OSError:
+            os.close(asked)
+            os.close(to)
+            raise
         try:
             self._pid = os.posix_spawn(
                 sys.executable,

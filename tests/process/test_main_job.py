@@ -13,6 +13,7 @@ import uuid
 
 import pytest
 
+from sessiond.__main__ import main
 from tests.kit.manifest import manifest
 from tests.kit.oracle import equals_oracle
 from tests.kit.privileges import obedient
@@ -180,3 +181,12 @@ def test_the_line_in_the_readme_works_with_the_sqlite3_command(world):
     line = f'"{sys.executable}" -V >/dev/null; sqlite3 "$({BIN}/sessions path)" "select app, cwd from sessions limit 5"'
     done = subprocess.run(["sh", "-c", line], env=world.env, capture_output=True, text=True, check=True)
     assert done.stdout == "claude-code|/home/user/shop\n"
+
+
+def test_an_interrupted_run_ends_with_130_and_no_traceback(monkeypatch, capsys):
+    def interrupted(_env, *, gaps):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sessiond.__main__.once", interrupted)
+    assert main(["--once"]) == 130
+    assert capsys.readouterr().err == ""
