@@ -13,6 +13,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from select import select
 from typing import IO, Any
 
 from sessiond import memory
@@ -118,13 +119,11 @@ class _Helper:
 
     def answers(self, wait_s: float) -> list[Answer]:
         """What it has told since; nothing when there is nothing yet, an error when there is nothing after a wait."""
-        from select import select  # noqa: PLC0415
-
         if not select([self._from], [], [], wait_s)[0]:
             if wait_s:
                 raise TimeoutError
             return []
-        told: list[Opened | None] = _received(self._from)
+        told: list[Opened | None] = _received(self._from, WAIT_S)
         return [
             (path, fingerprint, _sharing(opened, fingerprint))
             for (path, fingerprint), opened in zip(self.asked.popleft(), told, strict=True)
@@ -170,15 +169,19 @@ def _send(file: IO[bytes], value: object) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _received(file: IO[bytes]) -> Any:
+def _received(file: IO[bytes], wait_s: float | None = None) -> Any:
+    """One value; TimeoutError when nothing more of it comes for so long."""
     import pickle  # noqa: PLC0415
 
-    return pickle.loads(_exactly(file, int.from_bytes(_exactly(file, 4), "big")))  # noqa: S301 - from our own child
+    size = int.from_bytes(_exactly(file, 4, wait_s), "big")
+    return pickle.loads(_exactly(file, size, wait_s))  # noqa: S301 - from our own child
 
 
-def _exactly(file: IO[bytes], size: int) -> bytes:
+def _exactly(file: IO[bytes], size: int, wait_s: float | None) -> bytes:
     data = b""
     while len(data) < size:
+        if not select([file], [], [], wait_s)[0]:
+            raise TimeoutError
         part = file.read(size - len(data))
         if not part:
             raise EOFError

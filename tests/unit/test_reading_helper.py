@@ -133,6 +133,15 @@ def test_what_a_helper_that_ends_did_not_tell_is_read_without_it(homes, items, m
     assert not exists(pid)
 
 
+@pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\1\0half of an answer"])
+def test_an_answer_that_stops_half_way_is_not_waited_for_for_ever(sent):
+    reader, writer = os.pipe()
+    os.write(writer, sent)
+    with open(reader, "rb", 0) as file, pytest.raises(TimeoutError):
+        helper._received(file, 0.05)
+    os.close(writer)
+
+
 @pytest.mark.parametrize("program", ["/nowhere/python", "/bin/false"])
 def test_where_no_helper_can_be_started_all_is_read_without_one(homes, items, monkeypatch, program):
     monkeypatch.setattr(sys, "executable", program)
