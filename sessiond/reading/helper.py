@@ -37,7 +37,11 @@ BATCH = 12
 ASKED_MAX = 2
 WAIT_S = 60.0
 """A helper that says nothing for so long is given up."""
-_COMMAND = "from sessiond.reading.helper import serve; serve()"
+_COMMAND = (
+    "import json, sys; sys.path[:], homes = json.loads(sys.argv[1]);"
+    " from sessiond.reading.helper import serve; serve(homes)"
+)
+"""Isolated, it imports what this process would, whatever the environment or the present folder hold."""
 
 
 def is_worth_it(items: Sequence[Item]) -> bool:
@@ -89,7 +93,7 @@ class _Helper:
         try:
             self._pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-P", "-c", _COMMAND, json.dumps(homes)],
+                [sys.executable, "-IB", "-c", _COMMAND, json.dumps([[folder for folder in sys.path if folder], homes])],
                 os.environ,
                 file_actions=[(os.POSIX_SPAWN_DUP2, asked, 0), (os.POSIX_SPAWN_DUP2, told, 1)],
                 setsigmask=[signal.SIGINT],  # from the terminal it goes to both; this process decides
@@ -137,13 +141,13 @@ def _sharing(opened: Opened | None, fingerprint: Fingerprint) -> Opened | None:
     return opened
 
 
-def serve() -> None:
-    """Read what is asked for on standard input until it ends; the homes are the only argument."""
+def serve(homes: list[list[str]]) -> None:
+    """Read what is asked for on standard input until it ends."""
     import gc  # noqa: PLC0415 - the other process needs none of it
 
     gc.disable()
     memory.keep_freed()
-    providers = load_all(Homes(*map(tuple, json.loads(sys.argv[1]))))
+    providers = load_all(Homes(*map(tuple, homes)))
     with open(0, "rb", 0, closefd=False) as asked, open(os.dup(1), "wb", 0) as told:
         os.dup2(2, 1)
         with contextlib.suppress(EOFError, BrokenPipeError):

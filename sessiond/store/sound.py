@@ -6,23 +6,32 @@ changed since, nobody wrote to it, and one look at it is enough (docs/decisions/
 
 import contextlib
 import os
+import stat
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NOTE_BYTES = 200
 
 
 def note(path: str) -> None:
     """Leave the note for the index at `path`; nothing more comes of it when that is not possible."""
+    new = _note_file(path) + ".new"
     with contextlib.suppress(OSError):
-        descriptor = os.open(_note_file(path), _FLAGS, 0o600)
-        with open(descriptor, "wb") as file:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+        with open(os.open(new, _WRITE, 0o600), "wb") as file:
             file.write(_look(path))
+        os.replace(new, _note_file(path))
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(new)
 
 
 def is_noted(path: str) -> bool:
     """Whether the index at `path` is still the file that the note was left for."""
     try:
-        with open(_note_file(path), "rb") as file:
-            return file.read() == _look(path)
+        with open(os.open(_note_file(path), _READ), "rb", 0) as file:
+            return stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(_NOTE_BYTES) == _look(path)
     except OSError:
         return False
 

@@ -131,6 +131,20 @@ def test_no_note_is_left_where_none_can_be(index):
     assert not sound.is_noted(index)
 
 
+def test_a_pipe_in_its_place_is_not_waited_for(index):
+    os.mkfifo(index + "-sound")
+    assert not sound.is_noted(index)
+    sound.note(index)
+    assert sound.is_noted(index)
+
+
+def test_another_name_of_a_file_in_its_place_is_not_written_to(index, tmp_path):
+    (tmp_path / "target").write_bytes(b"precious")
+    os.link(tmp_path / "target", index + "-sound")
+    sound.note(index)
+    assert (tmp_path / "target").read_bytes() == b"precious"
+
+
 def test_a_link_in_its_place_is_not_followed(index, tmp_path):
     (tmp_path / "target").write_bytes(b"precious")
     os.symlink(tmp_path / "target", index + "-sound")

@@ -199,6 +199,7 @@ def test_modules_in_the_present_folder_are_not_run(homes, items, tmp_path, monke
     for name in ("sessiond.py", "json.py", "pickle.py"):
         (tmp_path / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert any(answer for _, _, answer in helper.shared(items, homes))
     assert not (tmp_path / "ran").exists()
 
