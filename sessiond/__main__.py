@@ -7,9 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from sessiond import __version__, config, locks, paths
-from sessiond.errors import SessiondError
+from sessiond.errors import INTERRUPTED, SessiondError
 
-INTERRUPTED = 130
 _PLAIN = {(): (False, False), ("--once",): (True, False), ("--once", "--gaps"): (True, True)}
 """Command lines -> (once, gaps) that need no parser: it takes a third of the start-up."""
 

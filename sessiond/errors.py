@@ -5,6 +5,9 @@ Exit codes are a public interface (docs/cli.md). 1 (nothing found) and 2 (usage)
 
 from __future__ import annotations
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended, by the convention of shells."""
+
 
 class SessiondError(Exception):
     """One line for the user: what happened, to which file, and what to do next."""

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sessiond import __version__
+from sessiond.errors import INTERRUPTED
 from sessions_cli.options import COMMANDS, COMPLETE_VARIABLE
 from sessions_cli.output import say
 
@@ -72,7 +73,7 @@ def run_click(argv: Sequence[str]) -> int:
         return error.exit_code
     except click.Abort:
         click.echo(err=True)
-        return 130
+        return INTERRUPTED
     return code if isinstance(code, int) else 0
 
 

@@ -6,12 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sessiond.errors import SessiondError
+from sessiond.errors import INTERRUPTED, SessiondError
 from sessions_cli import quick
 from sessions_cli.options import COMPLETE_VARIABLE
 from sessions_cli.output import say
-
-INTERRUPTED = 130
 
 
 def run(argv: Sequence[str]) -> int:
