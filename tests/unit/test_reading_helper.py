@@ -142,6 +142,14 @@ def test_an_answer_that_stops_half_way_is_not_waited_for_for_ever(sent):
     os.close(writer)
 
 
+def test_a_question_that_nobody_takes_is_given_up():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with open(writer, "wb", 0) as file, pytest.raises(TimeoutError):
+        helper._send(file, b"x" * MIB, 0.05)
+    os.close(reader)
+
+
 @pytest.mark.parametrize("program", ["/nowhere/python", "/bin/false"])
 def test_where_no_helper_can_be_started_all_is_read_without_one(homes, items, monkeypatch, program):
     monkeypatch.setattr(sys, "executable", program)
