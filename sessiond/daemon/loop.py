@@ -243,7 +243,7 @@ class Daemon:
     def _check_coverage(self, _scanner: Scanner) -> None:
         self._times.cover_at = NEVER
         if not self._watcher.covers(self._new_folders):
-            self._times.rescan_at = 0.0
+            self._scan_everything()
         self._new_folders.clear()
 
     def _second_look(self, scanner: Scanner) -> None:

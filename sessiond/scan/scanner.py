@@ -54,6 +54,7 @@ class Scanner:
     """The caller holds `write.lock` while any method runs, and makes a new scanner after any exception."""
 
     def __init__(self, providers: Sequence[Provider], writer: Writer) -> None:
+        memory.keep_freed()
         self.providers = providers
         self.writer = writer
         self._by_app = {provider.app: provider for provider in providers}
@@ -209,7 +210,6 @@ class Scanner:
             item for item in decision.read if item[0] not in self._known or not self._known[item[0]].is_at(item[1])
         ]
         self._left = {(self._known[p].ino, os.path.basename(p)): self._known[p] for p in decision.absent}
-        memory.keep_freed()
         done = 0
         with contextlib.closing(self._to_store(decision.read, homes)) as answers:
             for batch in _batches(answers, total):
