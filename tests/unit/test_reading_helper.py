@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.config import Config, Homes
-from sessiond.model import DATABASE, Fingerprint, Walk
+from sessiond.model import Fingerprint, Walk
 from sessiond.providers import load_all
 from sessiond.reading import helper, opened
 from sessiond.scan import refresh
@@ -43,10 +43,10 @@ def items(homes):
 
 
 def read_here(homes, item):
-    """What this process makes of a file; None for what is left to it anyway."""
+    """What this process makes of a file."""
     for provider in load_all(homes):
         source = provider.claim(item[0])
-        if source is not None and source.kind != DATABASE:
+        if source is not None:
             return opened.read(provider, source, item[1], None)
     return None
 
@@ -69,10 +69,17 @@ def test_every_file_is_told_of_once(homes, items):
 
 
 def test_the_helper_tells_what_this_process_would(homes, items):
-    """Databases are left to the process that knows them."""
     for first in range(0, len(items), SHARE):
         for path, fingerprint, answer in helper.shared(items[first : first + SHARE], homes):
             assert without_time(answer) == without_time(read_here(homes, (path, fingerprint))), path
+
+
+def test_a_database_is_left_to_the_process_that_knows_it(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "state_5.sqlite")) as connection:
+        connection.execute("CREATE TABLE threads (id TEXT)")
+    homes = Homes((), (str(tmp_path),), ())
+    ((path, fingerprint),) = (item for provider in load_all(homes) for item in provider.discover(Walk()))
+    assert list(helper.shared([(path, fingerprint)], homes)) == [(path, fingerprint, None)]
 
 
 def indexed(folder, homes, monkeypatch, worth_ms):
