@@ -9,11 +9,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from itertools import product
 from typing import Any
 
 from bench import walk
 from sessiond import config, paths
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.scan import Scanner, refresh, scan_all
 from sessiond.store.writer import Writer
 
@@ -32,9 +34,8 @@ def _setting() -> tuple[str, config.Config, config.Homes]:
 
 def first() -> dict[str, Any]:
     """One first index, everything imported before."""
-    from sessiond.providers.claude_code import merged, transcript  # noqa: F401, PLC0415
-    from sessiond.providers.codex import files, merge  # noqa: F401, PLC0415
-
+    for app, role in product(("claude_code", "codex"), ("merge", "observe")):
+        import_module(f"sessiond.providers.{app}.{role}")
     folder, settings, homes = _setting()
     wall, cpu = _timed(lambda: refresh(folder, homes, settings, wait_s=None))
     return {"wall_ms": wall, "cpu_ms": cpu}

@@ -18,8 +18,7 @@ from typing import Any
 from sessiond import config
 from sessiond.config import Homes
 from sessiond.errors import UnreadableLogError
-from sessiond.providers import load, load_dialogue
-from sessiond.providers.base import Dialogue, Entry, Git, LogFile, Metadata, Said
+from sessiond.provider import Dialogue, Entry, Git, LogFile, Metadata, Said, load, load_dialogue
 
 __all__ = ["Entry", "Git", "Log", "LogFile", "Metadata", "Said", "UnreadableLogError", "read", "sessions"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from sessiond import config, paths, providers, resume
+from sessiond import config, paths, provider, resume
 from sessiond.errors import NoSuchSessionError, RefusedError
 from sessiond.model import Session
 from sessiond.resume import Cli, Command
@@ -23,7 +23,7 @@ def carry_out(verb: str, id_text: str, *, yes: bool, refresh: bool) -> int:
     env = context.environment()
     with context.fresh_reader(env, refresh=refresh) as reader:
         session = _find(reader, id_text)
-    cli = providers.load(config.homes(config.load(env), env), session.app).cli
+    cli = provider.load(config.homes(config.load(env), env), session.app).cli
     _check(verb, session, cli)
     program = moment.find_program(cli.program, env)
     if program is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sessiond.model import Excluded, Observation, Reading, Reason, Session, Source
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider
 from sessiond.reading.opened import read_safely
 from sessiond.store.reader import Reader
 

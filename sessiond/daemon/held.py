@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sessiond import locks, paths
 from sessiond.errors import ConfigurationError, DegradedError, IndexUnavailableError, SchemaError
 from sessiond.notify import Notifier
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider
 from sessiond.scan import Scanner
 from sessiond.store.writer import Writer
 

@@ -20,7 +20,7 @@ from sessiond.dirty import BUSY_S, DATABASE_S, DirtySet
 from sessiond.errors import SessiondError
 from sessiond.model import DATABASE
 from sessiond.notify import Notifier
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.scan import SECOND_LOOK_MS, Outcome, Scanner, scan_all
 from sessiond.watch import Inbox, Watcher
 

@@ -20,8 +20,7 @@ from sessiond import memory
 from sessiond.config import Homes
 from sessiond.jsonl import HEAD_BYTES
 from sessiond.model import DATABASE, Fingerprint
-from sessiond.providers import load_all
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider, load_all
 from sessiond.reading.opened import Opened, read
 
 Item = tuple[str, Fingerprint]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sessiond.model import DATABASE, Fingerprint, Previous, Reading, Source, fingerprint_of
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 

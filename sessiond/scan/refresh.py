@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from sessiond import locks, paths
 from sessiond.config import Config, Homes
 from sessiond.errors import IndexUnavailableError
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.scan.scanner import Outcome, Progress, Scanner
 from sessiond.store import sound
 from sessiond.store.connection import prepare_folder, translated

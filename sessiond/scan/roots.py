@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 
 Identities = dict[str, str]
 """Root -> `dev:ino` of the folder that was there when it was last scanned."""

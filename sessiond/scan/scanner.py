@@ -14,7 +14,7 @@ from typing import Protocol
 from sessiond import memory
 from sessiond.config import Homes
 from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reading, Reason, Source, Walk
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider
 from sessiond.reading import helper
 from sessiond.reading.opened import Opened, read, read_safely
 from sessiond.scan import roots

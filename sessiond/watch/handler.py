@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from watchdog.events import FileModifiedEvent, FileSystemEvent, FileSystemEventHandler
 
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 from sessiond.watch.inbox import Inbox
 
 log = logging.getLogger(__name__)

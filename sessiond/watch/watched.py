@@ -8,7 +8,7 @@ from typing import Any
 
 from watchdog.observers.api import ObservedWatch
 
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 from sessiond.watch import coverage
 from sessiond.watch.handler import Handler
 

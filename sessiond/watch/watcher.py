@@ -13,7 +13,7 @@ from typing import Any
 
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 from sessiond.watch import coverage
 from sessiond.watch.direct import EVENTS, DirectObserver
 from sessiond.watch.handler import Handler, OverflowHook

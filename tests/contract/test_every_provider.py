@@ -20,7 +20,7 @@ import pytest
 
 from sessiond.config import Homes
 from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reason, Session, Walk
-from sessiond.providers import PROVIDERS, load
+from sessiond.provider import PROVIDERS, load
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CASES = sorted((app, case.parent.name) for app in PROVIDERS for case in FIXTURES.glob(f"{app}/*/expected.json"))

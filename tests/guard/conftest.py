@@ -9,7 +9,7 @@ import pytest
 
 from bench.corpus import small
 from sessiond import config, paths
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.scan import Scanner, refresh
 from sessiond.store.writer import Writer
 

@@ -13,7 +13,7 @@ import pytest
 
 from sessiond import config
 from sessiond.model import Previous
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 
 SLACK_BYTES = 4096
 _listeners: list[list[str]] = []

@@ -10,7 +10,7 @@ import os
 import stat
 
 from sessiond.model import Excluded, Fingerprint, Reading, Reason, Session, Source
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 
 
 class FakeProvider:

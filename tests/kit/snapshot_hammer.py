@@ -27,9 +27,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from sessiond.providers import snapshot
-from sessiond.providers.scratch import Scratch
-from sessiond.providers.snapshot import SnapshotError, Snapshots
+from sessiond.vendor_database import snapshot
+from sessiond.vendor_database.scratch import Scratch
+from sessiond.vendor_database.snapshot import SnapshotError, Snapshots
 
 ROWS = 400
 PADDING = "x" * 900

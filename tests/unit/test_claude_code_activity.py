@@ -7,7 +7,7 @@ import pytest
 
 from sessiond.jsonl import Chunk
 from sessiond.providers.claude_code.activity import last_activity
-from sessiond.providers.claude_code.lines import Lines
+from sessiond.providers.claude_code.records import Lines
 
 NINE_MS = 1_790_845_200_000
 """2026-10-01T09:00:00Z."""

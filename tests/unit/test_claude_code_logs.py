@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from sessiond.providers.claude_code import ClaudeCode, dialogue
+from sessiond.providers.claude_code import ClaudeCode, log
 
 IDS = [f"{n:08x}-1111-4222-8333-000000000000" for n in range(3)]
 
@@ -42,15 +42,15 @@ def test_the_first_date_counts_and_the_last_does_not(provider):
 def test_entries_are_every_record_in_order():
     lines = [{"type": "user", "n": 1}, {"type": "assistant", "n": 2}, {"type": "custom-title", "n": 3}]
     data = b"\n".join(json.dumps(line).encode() for line in lines)
-    assert list(dialogue.records(io.BytesIO(data))) == lines
+    assert list(log.records(io.BytesIO(data))) == lines
 
 
 def test_damage_costs_one_entry():
     data = b'{"n":1}\nnonsense\n{"n":2}{"n":3}\n{"type":"user","message":{"ro{"type":"user","n":4}\n\0\0{"n":5}'
-    assert [entry["n"] for entry in dialogue.records(io.BytesIO(data))] == [1, 2, 3, 4, 5]
+    assert [entry["n"] for entry in log.records(io.BytesIO(data))] == [1, 2, 3, 4, 5]
 
 
 def test_a_line_of_a_megabyte_is_an_entry_like_any_other():
     data = json.dumps({"text": "x" * (1 << 20)}).encode() + b"\n"
-    (entry,) = dialogue.records(io.BytesIO(data))
+    (entry,) = log.records(io.BytesIO(data))
     assert len(entry["text"]) == 1 << 20

@@ -10,7 +10,7 @@ import pytest
 
 from sessiond import paths
 from sessiond.config import Config, Homes
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.scan import Scanner, refresh, scan_all
 from sessiond.store.writer import Writer
 from tests.kit.world import World, claude_prompt, id_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sessiond.model import Excluded, Previous, Reason, Session, Walk
 from sessiond.providers.codex import Codex, threads
-from sessiond.providers.codex.places import sqlite_home_in
+from sessiond.providers.codex.layout import sqlite_home_in
 from tests.kit import codex_databases
 from tests.kit.codex_home import CREATED_MS, CodexHome, conversation, uid
 

@@ -9,7 +9,7 @@ import pytest
 
 from sessiond import config, paths
 from sessiond.model import Walk
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from tests.kit.world import World
 
 scandir = os.scandir

@@ -13,7 +13,7 @@ import pytest
 
 from sessiond.config import Config, Homes
 from sessiond.model import Fingerprint, Walk
-from sessiond.providers import load_all
+from sessiond.provider import load_all
 from sessiond.reading import helper, opened
 from sessiond.scan import refresh
 from tests.kit.world import PUBLIC

@@ -18,7 +18,7 @@ from watchdog.events import (
 )
 from watchdog.observers.api import ObservedWatch
 
-from sessiond.providers.base import Root
+from sessiond.provider import Root
 from sessiond.watch import Inbox, Watcher, coverage
 from sessiond.watch.direct import EVENTS
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from sessiond import config, providers, resume
+from sessiond import config, resume
 from sessiond.errors import NoSuchSessionError, RefusedError, SessiondError
 from sessiond.model import Session
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider, load
 from sessiond.resume import Choices, Command, Moment, Plan, Stated
 from sessiond.store.facts import unpacked
 from sessiond.store.query import Filters, split
@@ -193,4 +193,4 @@ def _printable(error: SessiondError) -> SessiondError:
 
 def provider_of(session: Session, env: Mapping[str, str]) -> Provider:
     """The session's app over the configured homes."""
-    return providers.load(config.homes(config.load(env), env), session.app)
+    return load(config.homes(config.load(env), env), session.app)

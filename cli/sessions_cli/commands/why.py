@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import click
 
-from sessiond import config, providers
+from sessiond import config
 from sessiond.errors import AmbiguousIdError, NoSuchSessionError
 from sessiond.model import Excluded, Reason, Session
-from sessiond.providers.base import Provider
+from sessiond.provider import Provider, load_all
 from sessiond.store.reader import Reader
 from sessions_cli import context, output, render, verdict
 from sessions_cli.verdict import Key, Look, Verdict
@@ -28,7 +28,7 @@ def command(id_or_path: str, *, no_refresh: bool) -> int:
     """
     env = context.environment()
     homes = config.homes(config.load(env), env)
-    apps = providers.load_all(homes)
+    apps = load_all(homes)
     with context.fresh_reader(env, refresh=not no_refresh) as reader:
         if "/" in id_or_path or os.path.lexists(id_or_path):
             output.write(_of_path(os.path.abspath(id_or_path), reader, apps))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sessiond.providers.base import time_ms
+from sessiond.provider import time_ms
 from sessiond.providers.claude_code.known import Known
-from sessiond.providers.claude_code.lines import Lines, Record
+from sessiond.providers.claude_code.records import Lines, Record
 
 CONVERSATION_KEYS = (b'"user"', b'"assistant"')
 _TIMESTAMP = b'"timestamp"'

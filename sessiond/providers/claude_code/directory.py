@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from sessiond.providers.base import plain
+from sessiond.provider import plain
 from sessiond.providers.claude_code.folder import matching
 from sessiond.providers.claude_code.known import Known
-from sessiond.providers.claude_code.lines import Lines, Record
+from sessiond.providers.claude_code.records import Lines, Record
 
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\\n]|\\.)*")')
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sessiond.jsonl import BinaryFile
-from sessiond.providers.base import one_line, plain, time_ms
-from sessiond.providers.claude_code import prompt
+from sessiond.provider import one_line, plain, time_ms
+from sessiond.providers.claude_code import prompts
 from sessiond.providers.claude_code.activity import CONVERSATION_KEYS, is_conversation
 from sessiond.providers.claude_code.directory import last_directory, worktree
 from sessiond.providers.claude_code.known import Known
-from sessiond.providers.claude_code.lines import Lines, Record
+from sessiond.providers.claude_code.records import Lines, Record
 from sessiond.providers.claude_code.summary import last_summary
 
 PLACEHOLDER = "<synthetic>"
@@ -76,9 +76,9 @@ def _opening(lines: Lines, known: Known) -> None:
 def _first_prompt(lines: Lines, known: Known) -> None:
     """The first text a person typed, from `user` records."""
     for offset, record in lines.first(b'"user"'):
-        if record.get("type") == "user" and prompt.is_typed(record):
-            for text in map(str.strip, prompt.texts(record)):
-                line = None if prompt.is_inserted(text) else one_line(text)
+        if record.get("type") == "user" and prompts.is_typed(record):
+            for text in map(str.strip, prompts.texts(record)):
+                line = None if prompts.is_inserted(text) else one_line(text)
                 if line:
                     known["first_prompt"] = offset, line
                     known.pop("command", None)
@@ -93,12 +93,12 @@ def _first_command(lines: Lines, known: Known) -> None:
         kind = record.get("type")
         content = record.get("content")
         texts: list[str] = []
-        if kind == "user" and prompt.is_typed(record):
-            texts = prompt.texts(record)
+        if kind == "user" and prompts.is_typed(record):
+            texts = prompts.texts(record)
         elif kind == "system" and record.get("subtype") == "local_command" and isinstance(content, str):
             texts = [content]
         for text in texts:
-            name = one_line(prompt.command(text))
+            name = one_line(prompts.command(text))
             if name:
                 known["command"] = offset, name
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessiond.jsonl import BinaryFile, parse, read_at
 from sessiond.model import Reading
-from sessiond.providers.base import one_line
+from sessiond.provider import one_line
 
 MAX_BYTES = 64 << 10
 

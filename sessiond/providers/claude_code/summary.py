@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sessiond.jsonl import BinaryFile, Chunk, read_back
-from sessiond.providers.base import one_line, plain
-from sessiond.providers.claude_code.lines import Lines
+from sessiond.provider import one_line, plain
+from sessiond.providers.claude_code.records import Lines
 
 LEAF_RECORDS = 64
 """A summary is of this conversation when it ends at one of so many records before it."""

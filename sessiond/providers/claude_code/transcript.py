@@ -11,11 +11,11 @@ from typing import Any
 from sessiond import jsonl
 from sessiond.jsonl import BinaryFile, Chunk, chunks
 from sessiond.model import Previous, Reading
-from sessiond.providers.base import time_ms
+from sessiond.provider import time_ms
 from sessiond.providers.claude_code.activity import CONVERSATION_KEYS, is_conversation, last_activity
 from sessiond.providers.claude_code.facts import first_directory, first_facts, last_facts
 from sessiond.providers.claude_code.known import BEFORE_ALL, LAST, PLACED, Known, combined, load, store
-from sessiond.providers.claude_code.lines import Lines
+from sessiond.providers.claude_code.records import Lines
 from sessiond.providers.claude_code.state import State
 
 GAP_BLOCK_BYTES = 4 << 20

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sessiond.jsonl import BinaryFile
-from sessiond.providers.base import plain
+from sessiond.provider import plain
 from sessiond.providers.codex import prompts
 from sessiond.providers.codex.header import NO_GENERATION, of_meta, thread_id
 

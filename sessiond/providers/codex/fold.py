@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from sessiond.jsonl import CUT, blocks_at_end, parse, records
-from sessiond.providers.base import one_line, plain, time_ms
+from sessiond.provider import one_line, plain, time_ms
 from sessiond.providers.codex import prompts
 from sessiond.providers.codex.header import branch_of, thread_id, whole_payload
 from sessiond.providers.codex.settings import SETTINGS, SETTINGS_KEYS, newest_settings

@@ -5,8 +5,8 @@ import re
 from typing import Any, NamedTuple
 
 from sessiond.jsonl import CUT, records
-from sessiond.providers.base import plain, time_ms
-from sessiond.providers.codex.places import is_thread_id
+from sessiond.provider import plain, time_ms
+from sessiond.providers.codex.layout import is_thread_id
 
 NO_GENERATION = 1
 """The value of the fact `generation` for every file before the envelope."""

@@ -1,67 +1,19 @@
-"""Codex's logs as a library reads them: files by date, records in order, what was said."""
+"""Codex's records as a conversation, for every generation of rollouts. Pure but for reading the open file."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from datetime import date
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from sessiond import jsonl
 from sessiond.errors import UnreadableLogError
 from sessiond.jsonl import BinaryFile
-from sessiond.providers.base import LogFile
-from sessiond.providers.codex import compressed, document, places
+from sessiond.provider import Entry, Git, Metadata, Said, plain
+from sessiond.providers.codex import compressed, document, prompts
 
-
-def dated(homes: Sequence[str], after: str | None, before: str | None) -> Iterator[LogFile]:
-    """Rollouts newest first, by the local date of their folder or name; no file is opened."""
-    found: list[LogFile] = []
-    for home in homes:
-        for tree in (places.SESSIONS, places.ARCHIVED):
-            found += _below(os.path.join(home, tree), (), after, before)
-    found.sort(key=lambda log: (log.date, os.path.basename(log.path)), reverse=True)
-    return iter(found)
-
-
-def _below(folder: str, above: tuple[str, ...], after: str | None, before: str | None) -> Iterator[LogFile]:
-    """The rollouts below a folder; a date folder outside the wanted days is not entered."""
-    try:
-        with os.scandir(folder) as entries:
-            listed = list(entries)
-    except OSError:
-        return
-    for entry in listed:
-        if entry.is_dir(follow_symlinks=False):
-            inner = (*above, entry.name)
-            if not _is_outside(inner, after, before):
-                yield from _below(entry.path, inner, after, before)
-        elif places.is_rollout(entry.name) and entry.is_file(follow_symlinks=False):
-            day = _day(entry, above)
-            if (after is None or day >= after) and (before is None or day < before):
-                yield LogFile("codex", entry.path, places.id_in_name(entry.name) or "", day)
-
-
-def _is_outside(folders: tuple[str, ...], after: str | None, before: str | None) -> bool:
-    """Whether a folder `YYYY`, `YYYY/MM` or `YYYY/MM/DD` holds no wanted day."""
-    if not _is_dated(folders):
-        return False
-    prefix = "-".join(folders)
-    return (after is not None and prefix < after[: len(prefix)]) or (before is not None and prefix >= before)
-
-
-def _is_dated(folders: tuple[str, ...]) -> bool:
-    widths = (4, 2, 2)[: len(folders)]
-    return tuple(map(len, folders)) == widths and all(map(str.isdecimal, folders))
-
-
-def _day(entry: os.DirEntry[str], folders: tuple[str, ...]) -> str:
-    if len(folders) == 3 and _is_dated(folders):
-        return "-".join(folders)
-    stamp = places.stamp_in_name(entry.name)
-    if stamp is not None:
-        return stamp[:10]
-    return date.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime).isoformat()  # noqa: DTZ012 - local on purpose
+_NAMED = ("id", "timestamp", "cwd", "originator", "cli_version", "source", "model_provider", "forked_from_id", "git")
+_CREDENTIAL = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 def records(file: BinaryFile) -> Iterator[dict[str, Any]]:
@@ -92,3 +44,82 @@ def _is_document(file: BinaryFile) -> bool:
     start = (file.read(4096) or b"").lstrip(b"\xef\xbb\xbf \t\r\n")
     first, _, rest = start.partition(b"\n")
     return first.strip() == b"{" or (start.startswith(b'{"session":') and not rest.startswith(b"{"))
+
+
+def opening(record: dict[str, Any]) -> Metadata | None:
+    """From a `session_meta` record, or the first line of the generations before the envelope."""
+    payload = record.get("payload")
+    if record.get("type") == "session_meta" and isinstance(payload, dict):
+        return _metadata(payload)
+    session = record.get("session")
+    if isinstance(session, dict):
+        return _metadata(session)
+    if "id" in record and "timestamp" in record and "type" not in record:
+        return _metadata(record)
+    return None
+
+
+def _metadata(fields: dict[str, Any]) -> Metadata:
+    git = fields.get("git")
+    return Metadata(
+        id=plain(fields.get("id")),
+        timestamp=plain(fields.get("timestamp")),
+        cwd=plain(fields.get("cwd")),
+        originator=plain(fields.get("originator")),
+        cli_version=plain(fields.get("cli_version")),
+        source=fields.get("source"),
+        model_provider=plain(fields.get("model_provider")),
+        forked_from=plain(fields.get("forked_from_id")),
+        git=_git(git) if isinstance(git, dict) else None,
+        raw={key: value for key, value in fields.items() if key not in _NAMED},
+    )
+
+
+def _git(git: dict[str, Any]) -> Git:
+    url = plain(git.get("repository_url"))
+    return Git(plain(git.get("commit_hash")), plain(git.get("branch")), _CREDENTIAL.sub("", url) if url else None)
+
+
+def entry(record: dict[str, Any]) -> Entry:
+    if isinstance(record.get("type"), str) and "payload" in record:
+        return Entry(plain(record.get("timestamp")), record["type"], record["payload"])
+    return Entry(plain(record.get("timestamp")), None, record)
+
+
+def said(entry: Entry) -> Said | None:
+    """A message; events repeat most messages, so a caller passes over what was said just before."""
+    payload = entry.payload
+    if not isinstance(payload, dict):
+        return None
+    if entry.kind == "event_msg":
+        role, text = _of_event(payload)
+    elif entry.kind in ("response_item", None):
+        role, text = _of_item(payload)
+    else:
+        return None
+    return Said(role, text, entry.timestamp) if role and text.strip() else None
+
+
+def _of_event(payload: dict[str, Any]) -> tuple[str, str]:
+    if payload.get("type") == "user_message" and payload.get("kind") in ("plain", None):
+        return "user", _string(payload.get("message"))
+    if payload.get("type") == "agent_message":
+        return "assistant", _string(payload.get("message"))
+    item = payload.get("item")
+    if payload.get("type") == "item_completed" and isinstance(item, dict):
+        role = {"UserMessage": "user", "AgentMessage": "assistant"}.get(str(item.get("type")), "")
+        return role, "\n".join(prompts.texts(item))
+    return "", ""
+
+
+def _of_item(item: dict[str, Any]) -> tuple[str, str]:
+    role = item.get("role")
+    if item.get("type") != "message" or role not in ("user", "assistant"):
+        return "", ""
+    if role == "user" and prompts.is_synthetic(item):
+        return "", ""
+    return str(role), "\n".join(prompts.texts(item))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sessiond.model import DATABASE, Excluded, Observation, Reason, Session
-from sessiond.providers.base import time_ms
-from sessiond.providers.codex.places import COMPRESSED, NAMES, ROLLOUT, is_archived, logical_name, stamp_in_name
+from sessiond.provider import time_ms
+from sessiond.providers.codex.layout import COMPRESSED, NAMES, ROLLOUT, is_archived, logical_name, stamp_in_name
 
 _LAG_MS = 60_000
 """A rollout written to so much later than its row knows is continued by a program that does not write this row."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sessiond.jsonl import BinaryFile, parse, read_blocks
-from sessiond.providers.base import one_line
+from sessiond.provider import one_line
 from sessiond.providers.codex.fold import lines_with
-from sessiond.providers.codex.places import is_thread_id
+from sessiond.providers.codex.layout import is_thread_id
 
 _BLOCK_BYTES = 1 << 20
 _MAX_BYTES = 8 << 20

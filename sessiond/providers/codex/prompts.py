@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sessiond.providers.base import one_line
+from sessiond.provider import one_line
 
 _REQUEST = "## My request for Codex:"
 _SYNTHETIC = re.compile(

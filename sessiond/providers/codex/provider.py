@@ -22,9 +22,9 @@ from sessiond.model import (
     Walk,
     fingerprint_of,
 )
-from sessiond.providers.base import LogFile, Root
-from sessiond.providers.codex import places
-from sessiond.providers.codex.places import ARCHIVED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
+from sessiond.provider import LogFile, Root
+from sessiond.providers.codex import layout
+from sessiond.providers.codex.layout import ARCHIVED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
 
 if TYPE_CHECKING:
     from sessiond.resume import Cli, Command, Plan
@@ -55,7 +55,7 @@ class Codex:
         """Folder that can hold a state database -> the home it is counted to."""
         found: dict[str, str] = {}
         for home in self.homes:
-            configured = places.configured_sqlite_home(home)
+            configured = layout.configured_sqlite_home(home)
             for folder in (home, os.path.join(home, "sqlite"), *((configured,) if configured else ())):
                 found.setdefault(folder, home)
         if self.homes:
@@ -75,20 +75,20 @@ class Codex:
         trees = []
         for home in self.homes:
             trees.append(Root(self.app, home, os.path.join(home, SESSIONS), recursive=True))
-            trees.append(Root(self.app, home, os.path.join(home, ARCHIVED), False, places.is_rollout))
+            trees.append(Root(self.app, home, os.path.join(home, ARCHIVED), False, layout.is_rollout))
         return trees + [Root(self.app, home, folder, False, _is_flat_source) for folder, home in self._flat.items()]
 
     def claim(self, path: str) -> Source | None:
         for prefix, source in self._trees:
             if path.startswith(prefix):
-                return source._replace(path=path) if places.is_rollout(path.rpartition("/")[2]) else None
+                return source._replace(path=path) if layout.is_rollout(path.rpartition("/")[2]) else None
         folder, _, name = path.rpartition("/")
         home = self._flat.get(folder)
         if home is None:
             return None
         if name == NAMES_FILE:
             return Source(self.app, home, path, NAMES) if folder == home else None
-        database = places.database_of(name)
+        database = layout.database_of(name)
         return None if database is None else Source(self.app, home, f"{folder}/{database}", DATABASE)
 
     def discover(self, walk: Walk, below: str | None = None) -> Iterator[tuple[str, Fingerprint]]:
@@ -105,7 +105,7 @@ class Codex:
 
     def _flat_sources(self, folder: str, walk: Walk) -> Iterator[tuple[str, Fingerprint]]:
         try:
-            databases = places.listed_databases(folder)
+            databases = layout.listed_databases(folder)
         except OSError as error:
             walk.unreadable[folder] = error.strerror or str(error)
             return
@@ -129,7 +129,7 @@ class Codex:
         if source.kind != DATABASE:
             return fingerprint_of(os.lstat(source.path))
         folder = os.path.dirname(source.path)
-        databases = places.listed_databases(folder)
+        databases = layout.listed_databases(folder)
         if source.path not in databases[:1]:
             raise FileNotFoundError(source.path)
         total = fingerprint_of(os.stat(source.path))
@@ -144,22 +144,22 @@ class Codex:
     def observe(self, source: Source, file: BinaryFile, size: int, previous: Previous | None) -> Reading:
         if source.kind == DATABASE:
             return self._observe_database(source.path, previous)
-        from sessiond.providers.codex import files  # noqa: PLC0415 - most scans read nothing
+        from sessiond.providers.codex import observe  # noqa: PLC0415 - most scans read nothing
 
-        return files.observe(source, file, size, previous)
+        return observe.observe(source, file, size, previous)
 
     def _observe_database(self, path: str, previous: Previous | None) -> Reading:
         from sessiond.providers.codex import threads  # noqa: PLC0415 - most scans read no database
 
         if self._databases is None:
             self._databases = threads.Databases(self._scratch)
-        reading: Reading = self._databases.observe(places.listed_databases(os.path.dirname(path)), previous)
+        reading: Reading = self._databases.observe(layout.listed_databases(os.path.dirname(path)), previous)
         return reading
 
     def fill(self, source: Source, file: BinaryFile, previous: Previous, budget_bytes: int) -> Reading:
-        from sessiond.providers.codex import files  # noqa: PLC0415 - most scans read nothing
+        from sessiond.providers.codex import observe  # noqa: PLC0415 - most scans read nothing
 
-        return files.fill(source, file, previous, budget_bytes)
+        return observe.fill(source, file, previous, budget_bytes)
 
     def merge(self, observations: Sequence[Observation]) -> Session | Excluded:
         from sessiond.providers.codex.merge import merge  # noqa: PLC0415 - most scans read nothing
@@ -169,7 +169,7 @@ class Codex:
     # -- history and resuming ----------------------------------------------------------------------------------------
 
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
-        from sessiond.providers.codex.log import dated  # noqa: PLC0415 - indexing does without it
+        from sessiond.providers.codex.dated import dated  # noqa: PLC0415 - indexing does without it
 
         return dated(self.homes, after, before)
 
@@ -188,7 +188,7 @@ def _rollouts(folder: str, walk: Walk) -> Iterator[tuple[str, Fingerprint]]:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     name = entry.name
-                    if places.is_rollout(name) and not entry.is_dir(follow_symlinks=False):
+                    if layout.is_rollout(name) and not entry.is_dir(follow_symlinks=False):
                         try:
                             status = entry.stat(follow_symlinks=False)
                         except FileNotFoundError:
@@ -223,4 +223,4 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _is_flat_source(name: str) -> bool:
-    return name == NAMES_FILE or places.database_of(name) is not None
+    return name == NAMES_FILE or layout.database_of(name) is not None

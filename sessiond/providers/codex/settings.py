@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from sessiond.jsonl import records
-from sessiond.providers.base import plain
+from sessiond.provider import plain
 
 Facts = dict[str, Any]
 

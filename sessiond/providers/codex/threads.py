@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sessiond.model import Previous, Reading
-from sessiond.providers.base import one_line, plain
+from sessiond.provider import one_line, plain
 from sessiond.providers.codex.header import hidden_by, read_source
-from sessiond.providers.codex.places import is_thread_id
+from sessiond.providers.codex.layout import is_thread_id
 from sessiond.providers.codex.settings import SETTING_CHARS, sandbox_of_row
-from sessiond.providers.scratch import Scratch
-from sessiond.providers.snapshot import Connection, SnapshotError, Snapshots, rows
+from sessiond.vendor_database.scratch import Scratch
+from sessiond.vendor_database.snapshot import Connection, SnapshotError, Snapshots, rows
 
 _MILLISECONDS = 1_577_836_800_000
 """From here on a time is in milliseconds, below it in seconds, whatever its column is called."""

@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from sessiond.providers import snapshot
-from sessiond.providers.scratch import Scratch, sweep
-from sessiond.providers.snapshot import SnapshotError, Snapshots, rows
+from sessiond.vendor_database import snapshot
+from sessiond.vendor_database.scratch import Scratch, sweep
+from sessiond.vendor_database.snapshot import SnapshotError, Snapshots, rows
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def test_what_a_killed_process_left_is_removed_when_the_next_one_begins(own):
     own.mkdir(0o700)
     code = (
         "import os, sys\n"
-        "from sessiond.providers.scratch import Scratch\n"
+        "from sessiond.vendor_database.scratch import Scratch\n"
         "s = Scratch(sys.argv[1])\n"
         "open(s.file(), 'w').write('private')\n"
         "os.kill(os.getpid(), 9)\n"
@@ -361,7 +361,7 @@ def test_the_copies_of_a_living_process_are_left_alone(own):
 def test_a_process_that_ends_by_itself_leaves_nothing(own):
     code = (
         "import sys\n"
-        "from sessiond.providers.scratch import Scratch\n"
+        "from sessiond.vendor_database.scratch import Scratch\n"
         "s = Scratch(sys.argv[1])\n"
         "open(s.file(), 'w').close()\n"
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sessiond.model import Excluded, Observation, Reason, Session
 from sessiond.providers.claude_code.folder import repository
-from sessiond.providers.claude_code.places import APP, TRANSCRIPT, project_folder
+from sessiond.providers.claude_code.layout import APP, TRANSCRIPT, project_folder
 
 _TITLES = (("custom", "custom_title"), ("ai", "ai_title"), ("agent", "agent_name"), ("summary", "summary"))
 _LAST_RESORTS = (("prompt", "first_prompt"), ("command", "command"))

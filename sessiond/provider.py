@@ -1,6 +1,7 @@
-"""What a provider is: all that the program knows of one vendor's app."""
+"""What a provider is, all that the program knows of one vendor's app; and loading one on demand."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
@@ -146,6 +147,29 @@ class Provider(Protocol):
 
     def resume(self, session: Session, plan: "Plan") -> "Command":
         """The vendor's argument list and environment changes for a plan. Pure."""
+
+
+PROVIDERS = {
+    "claude-code": "sessiond.providers.claude_code:ClaudeCode",
+    "codex": "sessiond.providers.codex:Codex",
+}
+
+
+def load(homes: Homes, app: str) -> Provider:
+    """The provider of one app over its homes; its module is imported only now."""
+    module, name = PROVIDERS[app].split(":")
+    provider: Provider = getattr(import_module(module), name).over(homes)
+    return provider
+
+
+def load_all(homes: Homes) -> list[Provider]:
+    return [load(homes, app) for app in PROVIDERS]
+
+
+def load_dialogue(app: str) -> Dialogue:
+    """How the records of one app's logs are read as a conversation."""
+    module: Dialogue = import_module(PROVIDERS[app].partition(":")[0] + ".log")
+    return module
 
 
 def one_line(text: object, limit: int = TITLE_CHARS) -> str | None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from sessiond.providers.scratch import Scratch
+from sessiond.vendor_database.scratch import Scratch
 
 Connection = sqlite3.Connection
 T = TypeVar("T")

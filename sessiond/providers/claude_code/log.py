@@ -7,7 +7,7 @@ from typing import Any
 
 from sessiond import jsonl
 from sessiond.jsonl import BinaryFile
-from sessiond.providers.base import Entry, Git, Metadata, Said, plain
+from sessiond.provider import Entry, Git, Metadata, Said, plain
 
 _NAMED = ("sessionId", "timestamp", "cwd", "entrypoint", "version", "gitBranch", "message", "toolUseResult")
 _TALK = ("user", "assistant")
