@@ -29,9 +29,7 @@ def _parsed(arguments: Sequence[str]) -> tuple[bool, bool]:
     """(once, gaps); help, version and errors end the program here."""
     import argparse  # noqa: PLC0415
 
-    parser = argparse.ArgumentParser(
-        prog="sessiond", description="Keeps an index of your Claude Code and Codex sessions."
-    )
+    parser = argparse.ArgumentParser(prog="sessiond", description="Keeps an index of your sessions with coding agents.")
     parser.add_argument("--once", action="store_true", help="bring the index up to date and exit")
     parser.add_argument(
         "--gaps", action="store_true", help="with --once: also look for names in the middle of large files"

@@ -15,7 +15,7 @@ from datetime import date
 from itertools import islice
 from typing import Any
 
-from sessiond import config
+from sessiond import apps, config
 from sessiond.config import Homes
 from sessiond.errors import UnreadableLogError
 from sessiond.provider import Dialogue, Entry, Git, LogFile, Metadata, Said, load, load_dialogue
@@ -42,8 +42,7 @@ def sessions(
         settings = config.load(os.environ)
         homes = config.homes(settings, os.environ)
     else:
-        only = (os.path.abspath(home),)
-        homes = Homes(only if app == "claude-code" else (), only if app == "codex" else (), ())
+        homes = Homes({apps.named(app).name: (os.path.abspath(home),)})
     return load(homes, app).logs(_iso(after), _iso(before))
 
 
@@ -54,11 +53,21 @@ def _iso(day: Day | None) -> str | None:
 def read(path: str, app: str | None = None) -> Log:
     """One log of any generation, plain or compressed; raises UnreadableLogError when it cannot be read.
 
-    `app` is told by the file's name when it is not given.
+    `app` is told by the file's place and name when it is not given, else by what the file opens with.
     """
-    log = Log(path, app or ("codex" if os.path.basename(path).startswith("rollout-") else "claude-code"))
+    if app is None:
+        app = next((name for name in apps.NAMES if load_dialogue(name).is_log_path(path)), None) or _by_opening(path)
+    log = Log(path, apps.named(app).name)
     with log.opened():
         return log
+
+
+def _by_opening(path: str) -> str:
+    """Of several apps that take a file for theirs the one declared last: it is the younger relative of the others."""
+    for name in reversed(apps.NAMES):
+        if Log(path, name).meta is not None:
+            return name
+    raise UnreadableLogError(f"{path} does not tell which app wrote it; say so, or restore its name")
 
 
 class Log:

@@ -84,8 +84,8 @@ class Reason(enum.StrEnum):
     NO_CONVERSATION = "no message of a conversation in it"
     SIDECHAIN = "work of a sub-agent"
     TEAMMATE = "a teammate of another session"
-    DAEMON = "a background helper of Claude Code"
-    INTERNAL = "an internal helper thread of Codex"
+    DAEMON = "a background helper of the app"
+    INTERNAL = "an internal helper session of the app"
     UNREADABLE = "no record in it could be read"
 
 
@@ -94,7 +94,7 @@ class Excluded(NamedTuple):
 
 
 class Session(NamedTuple):
-    """One row of the list. Field for field the public columns of the table `sessions` (docs/sql.md)."""
+    """One row of the list. Field for field the columns of `columns.COLUMNS`, which says what they mean."""
 
     app: str
     id: str

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from sessiond.apps import APPS, App
 from sessiond.errors import ConfigurationError
 
 Environment = Mapping[str, str]
@@ -21,10 +22,13 @@ def user_home(env: Environment) -> str:
     return home
 
 
-def _xdg(env: Environment, name: str, default: str) -> str:
+XDG_DEFAULTS = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
+
+
+def _xdg(env: Environment, name: str) -> str:
     """An XDG base folder; a relative value is ignored, as the XDG specification asks."""
     value = env.get(name, "")
-    return value if os.path.isabs(value) else os.path.join(user_home(env), default)
+    return value if os.path.isabs(value) else os.path.join(user_home(env), XDG_DEFAULTS[name])
 
 
 def state_dir(env: Environment) -> str:
@@ -36,7 +40,7 @@ def state_dir(env: Environment) -> str:
         return os.path.normpath(own)
     if sys.platform == "darwin" and not os.path.isabs(env.get("XDG_STATE_HOME", "")):
         return os.path.join(user_home(env), "Library", "Application Support", "sessiond")
-    return os.path.join(_xdg(env, "XDG_STATE_HOME", ".local/state"), "sessiond")
+    return os.path.join(_xdg(env, "XDG_STATE_HOME"), "sessiond")
 
 
 def index_file(state: str) -> str:
@@ -52,24 +56,36 @@ def write_lock(state: str) -> str:
 
 
 def config_file(env: Environment) -> str:
-    return os.path.join(_xdg(env, "XDG_CONFIG_HOME", ".config"), "sessiond", "config.toml")
+    return os.path.join(_xdg(env, "XDG_CONFIG_HOME"), "sessiond", "config.toml")
 
 
 def named_homes(env: Environment) -> list[tuple[str, str]]:
     """(app, home) for each home that the environment names explicitly, whether it exists or not."""
     found = []
-    for app, name in (("claude-code", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME")):
-        value = env.get(name, "").strip()
-        if value:
-            found.append((app, os.path.abspath(value)))
+    for app in APPS:
+        for variable, inside in app.home_variables:
+            value = env.get(variable, "").strip()
+            if value:
+                found.append((app.name, os.path.abspath(os.path.join(value, inside))))
     return found
 
 
 def default_homes(env: Environment) -> list[tuple[str, str]]:
     """(app, home) for the vendors' own defaults, whether they exist or not."""
-    home = user_home(env)
-    return [
-        ("claude-code", os.path.join(home, ".claude")),
-        ("claude-code", os.path.join(_xdg(env, "XDG_CONFIG_HOME", ".config"), "claude")),
-        ("codex", os.path.join(home, ".codex")),
-    ]
+    return [(app.name, _expanded(env, home)) for app in APPS for home in app.default_homes]
+
+
+def usual_home(app: App, user_home: str) -> str:
+    """Where the app looks when none of its variables is set."""
+    return os.path.join(user_home, app.default_homes[0].removeprefix("~/"))
+
+
+def moved_parts(env: Environment) -> dict[str, str]:
+    """Variable -> value as an absolute path, for each one set that moves a part of a home elsewhere."""
+    named = {variable: env.get(variable, "").strip() for app in APPS for variable in app.part_variables}
+    return {variable: os.path.abspath(value) for variable, value in named.items() if value}
+
+
+def _expanded(env: Environment, home: str) -> str:
+    base, _, rest = home.partition("/")
+    return os.path.join(user_home(env) if base == "~" else _xdg(env, base[1:]), rest)

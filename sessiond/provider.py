@@ -5,6 +5,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
+from sessiond import apps
 from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
 from sessiond.model import (
@@ -14,13 +15,14 @@ from sessiond.model import (
     Observation,
     Previous,
     Reading,
+    Reason,
     Session,
     Source,
     Walk,
 )
 
 if TYPE_CHECKING:
-    from sessiond.resume import Cli, Command, Plan
+    from sessiond.resume import Cli, Command, Plan, Stated
 
 
 class Root(NamedTuple):
@@ -92,6 +94,9 @@ class Said(NamedTuple):
 class Dialogue(Protocol):
     """How one vendor's records are read as a conversation; all functions are pure."""
 
+    def is_log_path(self, path: str) -> bool:
+        """Whether a file with this name in this place is a log of the app, wherever its home may be."""
+
     def records(self, file: BinaryFile) -> Iterator[dict[str, Any]]:
         """Every record of one log, in order, in constant memory."""
 
@@ -105,7 +110,10 @@ class Dialogue(Protocol):
 
 
 class Provider(Protocol):
-    """One vendor's app over its homes. All knowledge of the vendor's files is behind this."""
+    """One vendor's app over its homes. All knowledge of the vendor's files is behind this.
+
+    Providers derive from it, so what most vendors have in common is here.
+    """
 
     app: str
     reader_version: int
@@ -142,6 +150,18 @@ class Provider(Protocol):
     def merge(self, observations: Sequence[Observation]) -> Session | Excluded:
         """What all observations of one id amount to. Pure."""
 
+    def says(self, reason: Reason) -> str:
+        """Why something is not listed, in words that name the vendor's own things."""
+        return reason
+
+    def passed_over(self, path: str) -> Reason | None:  # noqa: ARG002 - most have nothing to tell
+        """Why a file in a home is none of its sources, where its place tells. Pure."""
+        return None
+
+    def start_folder(self, session: Session, stated: Sequence["Stated"]) -> str | None:  # noqa: ARG002
+        """The folder that the vendor's program has to be started in to continue a session. Pure."""
+        return session.cwd
+
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
         """Session files newest first, by local date: from `after` on, up to but not including `before`."""
 
@@ -149,26 +169,20 @@ class Provider(Protocol):
         """The vendor's argument list and environment changes for a plan. Pure."""
 
 
-PROVIDERS = {
-    "claude-code": "sessiond.providers.claude_code:ClaudeCode",
-    "codex": "sessiond.providers.codex:Codex",
-}
-
-
 def load(homes: Homes, app: str) -> Provider:
     """The provider of one app over its homes; its module is imported only now."""
-    module, name = PROVIDERS[app].split(":")
+    module, name = apps.named(app).provider.split(":")
     provider: Provider = getattr(import_module(module), name).over(homes)
     return provider
 
 
 def load_all(homes: Homes) -> list[Provider]:
-    return [load(homes, app) for app in PROVIDERS]
+    return [load(homes, app) for app in apps.NAMES]
 
 
 def load_dialogue(app: str) -> Dialogue:
     """How the records of one app's logs are read as a conversation."""
-    module: Dialogue = import_module(PROVIDERS[app].partition(":")[0] + ".log")
+    module: Dialogue = import_module(apps.named(app).provider.partition(":")[0] + ".log")
     return module
 
 

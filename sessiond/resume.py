@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from sessiond import apps, paths
 from sessiond.errors import FolderGoneError, RefusedError, SessiondError
 from sessiond.model import Session
 
@@ -21,8 +22,8 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9@_][!-~]{0,199}")
 
 
-def is_id(text: str) -> bool:
-    """Whether a vendor's CLI takes the text for an id: only a UUID is never read as a name or a flag."""
+def is_uuid(text: str) -> bool:
+    """Whether the text is a UUID, which no vendor's CLI reads as a name or a flag."""
     return _UUID.fullmatch(text) is not None
 
 
@@ -42,9 +43,10 @@ class Cli(NamedTuple):
     program: str
     install: str
     """The command that installs it."""
-    home_variable: str
-    default_home: str
-    """Where the program looks when the variable is unset, below the user's home folder."""
+    is_id: Callable[[str], bool] = is_uuid
+    """Whether the program takes a text for an id, and for nothing else."""
+    branch_is: str = "was last on"
+    """What the recorded branch is: the session … it."""
     verbs: Mapping[str, tuple[str, ...]] = {}
     """What it can do to a session besides resuming -> the words that go before the id."""
     doubtful_approvals: frozenset[str] = frozenset()
@@ -145,7 +147,7 @@ class Command(NamedTuple):
 def plan(session: Session, moment: Moment, choices: Choices, cli: Cli) -> Plan:
     """What stands against resuming the session now, what has to be asked, and what to warn of."""
     warnings = list(_warnings(session, moment))
-    refusals = [*_not_resumable(session, moment), *_folder_gone(session, moment)]
+    refusals = [*_not_resumable(session, moment, cli), *_folder_gone(session, moment)]
     if moment.program is None:
         missing = f"{cli.program} is not on PATH; install it with `{cli.install}`, or add its folder to PATH"
         if choices.show_only:
@@ -158,14 +160,14 @@ def plan(session: Session, moment: Moment, choices: Choices, cli: Cli) -> Plan:
         user_home=moment.user_home,
         cli_help=moment.cli_help,
         stated=moment.stated,
-        questions=tuple(_questions(session, moment)),
+        questions=tuple(_questions(session, moment, cli)),
         warnings=tuple(warnings),
         refusals=tuple(refusals),
     )
 
 
-def _not_resumable(session: Session, moment: Moment) -> list[SessiondError]:
-    if not is_id(session.id):
+def _not_resumable(session: Session, moment: Moment, cli: Cli) -> list[SessiondError]:
+    if not cli.is_id(session.id):
         return [RefusedError(f"{session.id!r} is no id that {session.app} gives; it is not put on a command line")]
     if session.gone_ms is not None:
         return [RefusedError(f"session {session.id} is gone: its file was deleted, and nothing is left to continue")]
@@ -192,13 +194,12 @@ def _folder_gone(session: Session, moment: Moment) -> list[SessiondError]:
     return []
 
 
-def _questions(session: Session, moment: Moment) -> list[str]:
+def _questions(session: Session, moment: Moment, cli: Cli) -> list[str]:
     branch = moment.branch
     if session.branch is None or not branch.known or branch.name == session.branch or moment.folder_problem:
         return []
-    when = "began on" if session.app == "codex" else "was last on"
     now = f"on {branch.name}" if branch.name is not None else f"{branch.instead}"
-    return [f"the session {when} branch {session.branch}, its folder is {now}"]
+    return [f"the session {cli.branch_is} branch {session.branch}, its folder is {now}"]
 
 
 def _warnings(session: Session, moment: Moment) -> list[str]:
@@ -216,13 +217,20 @@ def written_recently(written_ms: int | None, now_ms: int) -> str | None:
     return f"written to {max(0, now_ms - written_ms) // 1000} s ago: it may be open in another terminal"
 
 
-def home_change(cli: Cli, home: str, user_home: str) -> dict[str, str | None]:
+def home_change(app: str, home: str, user_home: str) -> dict[str, str | None]:
     """The home as a change to the environment; for the vendor's default the variable is unset.
 
-    Set to its own default it still changes things: Claude Code then keeps its account file elsewhere.
+    Set to its own default it still changes things: some programs then keep their account file elsewhere. Raises
+    RefusedError where the variable names the folder above, and the home is not called as the program wants it.
     """
-    default = os.path.normpath(os.path.join(user_home, cli.default_home))
-    return {cli.home_variable: None if os.path.normpath(home) == default else home}
+    declared = apps.named(app)
+    variable, inside = declared.home_variables[0]
+    home = os.path.normpath(home)
+    if home == os.path.normpath(paths.usual_home(declared, user_home)):
+        return {variable: None}
+    if inside and not home.endswith(f"/{inside}"):
+        raise RefusedError(f"{declared.label} cannot be told to use {home}: {variable} names the folder of a {inside}")
+    return {variable: home.removesuffix(f"/{inside}") if inside else home}
 
 
 def chosen_or_kept(recorded: str | None, chosen: str | None) -> Setting:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
+
+from sessiond.service.job import CAPTURED
 
 settings.register_profile("repeatable", database=None, derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-CHOOSERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "CODEX_SQLITE_HOME", "SESSIOND_HOME")
-XDG = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+OTHERS = ("XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:  # a job in the background would hand it down to all children
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +24,6 @@ def home(tmp_path_factory, monkeypatch):
     """An empty HOME for the test and for every process it starts."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(folder))
-    for name in (*CHOOSERS, *XDG):
+    for name in (*CAPTURED, *OTHERS):
         monkeypatch.delenv(name, raising=False)
     return folder

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from sessiond import __version__, config, locks, paths
+from sessiond import __version__, apps, config, locks, paths
 from sessiond.errors import NoIndexError, SessiondError
 from sessiond.store import ability
 from sessiond.store.reader import Reader
@@ -143,9 +143,8 @@ def daemon(env: Environment) -> Iterator[Finding]:
         yield Finding(GOOD, f"daemon running, pid {pid}")
     for app, home in paths.named_homes(env):
         if os.path.realpath(home) not in {os.path.realpath(k) for k in known}:
-            key = {"claude-code": "claude_homes", "codex": "codex_homes"}[app]
-            yield Finding(WRONG, f"the daemon does not index {home}",
-                          f"add it to {key} in {paths.config_file(env)}; sessions service restart")  # fmt: skip
+            add = f"add it to {app} below [homes] in {paths.config_file(env)}"
+            yield Finding(WRONG, f"the daemon does not index {home}", f"{add}; sessions service restart")
 
 
 def service(env: Environment) -> Iterator[Finding]:
@@ -167,7 +166,7 @@ def service(env: Environment) -> Iterator[Finding]:
 def homes(env: Environment) -> Iterator[Finding]:
     found = config.homes(config.load(env), env)
     there = 0
-    for home in (*found.claude_code, *found.codex):
+    for home in (home for app in apps.NAMES for home in found.of(app)):
         try:
             os.scandir(home).close()
         except FileNotFoundError:
@@ -180,7 +179,9 @@ def homes(env: Environment) -> Iterator[Finding]:
             there += 1
             yield Finding(GOOD, f"home {home}")
     if not there:
-        yield Finding(NOTE, "no home of Claude Code or Codex exists yet", f"set them in {paths.config_file(env)}")
+        yield Finding(
+            NOTE, "no app that is known has a home here yet", f"name them below [homes] in {paths.config_file(env)}"
+        )
 
 
 def watch_limits(env: Environment) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from sessiond import paths
+from sessiond import columns, paths
 from sessiond.errors import (
     AmbiguousIdError,
     ConfigurationError,
@@ -114,9 +114,9 @@ def _note_unknown_homes(lines: str, env: Mapping[str, str]) -> None:
     for app, home in paths.named_homes(env):
         if home in known or os.path.realpath(home) in {os.path.realpath(k) for k in known}:
             continue
-        key = {"claude-code": "claude_homes", "codex": "codex_homes"}[app]
         file = paths.config_file(env)
-        say(f"the daemon does not index {home}: add it to {key} in {file}, then run: sessions service restart")
+        say(f"the daemon does not index {home}: add it to {app} below [homes] in {file},"
+            " then run: sessions service restart")  # fmt: skip
 
 
 def bring_up_to_date(env: Mapping[str, str], folder: str) -> SessiondError | None:
@@ -216,13 +216,12 @@ def _candidates(reader: Reader, keys: list[tuple[object, ...]]) -> str:
 
 def _session(reader: Reader, app: str, session_id: str) -> Session:
     from sessiond.model import Session  # noqa: PLC0415 - `typing` stays off the fast path
-    from sessiond.store.query import COLUMNS, FLAGS  # noqa: PLC0415
 
     row = reader.session(app, session_id)
     if row is None:
         raise NoSuchSessionError(f"{session_id} has just left the index; try again")
-    values = dict(zip(COLUMNS, row, strict=True))
-    values.update({flag: bool(values[flag]) for flag in FLAGS})
+    values = dict(zip(columns.NAMES, row, strict=True))
+    values.update({flag: bool(values[flag]) for flag in columns.FLAGS})
     if isinstance(values["path"], bytes):
         values["path"] = os.fsdecode(values["path"])
     return Session(**values)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="sessions %(version)s")
 def group() -> None:
-    """Find and continue your Claude Code and Codex sessions."""
+    """Find and continue your sessions with coding agents."""
 
 
 def run_click(argv: Sequence[str]) -> int:

@@ -62,25 +62,27 @@ def _filters(
         folders += spellings(".")
     elif values.get("cwd") is not None:
         folders += spellings(str(values["cwd"]))
-    app, until = _text(values.get("app")), _number(values.get("until"))
-    expiring = _number(values.get("expiring"))
-    if expiring is not None:
-        retention_ms = int(reader.meta().get("retention_days", 30)) * when.DAY_MS
-        due = when.now_ms() + expiring - retention_ms + 1
-        until = due if until is None else min(until, due)
-        app = "claude-code" if app in (None, "claude-code") else "none: only Claude Code cleans up"
     return Filters(
         words=query.split(" ".join(words)),
-        app=app,
+        app=_text(values.get("app")),
         folders=folders,
         repos=checkouts,
         branch=_text(values.get("branch")),
         since_ms=_number(values.get("since")),
-        until_ms=until,
+        until_ms=_number(values.get("until")),
+        expiring=_expiring(_number(values.get("expiring")), reader),
         archived=bool(values.get("archived")),
         gone=bool(values.get("gone")),
         all=bool(values.get("all")),
     )
+
+
+def _expiring(within_ms: int | None, reader: Reader) -> tuple[tuple[str, int], ...] | None:
+    """For each app that deletes sessions itself: before what time those were last used that it deletes soon."""
+    if within_ms is None:
+        return None
+    lines = [line.partition("\t") for line in str(reader.meta().get("retention_days", "")).splitlines()]
+    return tuple([(app, when.now_ms() + within_ms - int(days) * when.DAY_MS + 1) for app, _, days in lines])
 
 
 def _text(value: object) -> str | None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from sessiond import paths
+from sessiond import apps, paths
 from sessiond.model import Session
 from sessiond.resume import NO_REPOSITORY, Branch, Cli, Moment, Stated
 from sessions_cli import when
@@ -40,7 +40,9 @@ def gather(
         folder_problem=problem,
         written_ms=written_ms(session.path, timeout_s),
         program=program,
-        cli_help=_help(program, cli, env, timeout_s) if program and session.approval in cli.doubtful_approvals else "",
+        cli_help=_help(program, session.app, cli, env, timeout_s)
+        if program and session.approval in cli.doubtful_approvals
+        else "",
         stated=stated,
     )
 
@@ -143,13 +145,15 @@ def written_ms(path: str | None, timeout_s: float = TIMEOUT_S) -> int | None:
         return None
 
 
-def _help(program: str, cli: Cli, env: Mapping[str, str], timeout_s: float) -> str:
+def _help(program: str, app: str, cli: Cli, env: Mapping[str, str], timeout_s: float) -> str:
     """What the CLI's help says, asked with an empty home so that it writes nothing into the real one."""
     import tempfile  # noqa: PLC0415 - hardly ever needed
 
     with tempfile.TemporaryDirectory() as empty:
         try:
-            answer = _run([program, *cli.help_arguments], {**env, cli.home_variable: empty}, timeout_s)
+            answer = _run(
+                [program, *cli.help_arguments], {**env, apps.named(app).home_variables[0][0]: empty}, timeout_s
+            )
         except OSError:
             return ""
     return answer.stdout.decode(errors="replace")

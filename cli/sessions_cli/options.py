@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sessiond.apps import NAMES, TYPED, named
+
 COMMANDS = {
     "find": "Find sessions by words of their title, folder, branch, app or id.",
     "list": "List sessions, newest first.",
@@ -15,8 +17,8 @@ COMMANDS = {
     "status": "Tell whether the index is fresh and the daemon well.",
     "doctor": "Look for what is wrong, and say how to mend it.",
     "service": "Run the indexer in the background.",
-    "archive": "Archive a Codex session.",
-    "unarchive": "Bring an archived Codex session back.",
+    "archive": "Archive a session through its own app.",
+    "unarchive": "Bring an archived session back through its own app.",
     "delete": "Delete a session through its own app.",
     "completion": "Print the completion script for a shell.",
 }
@@ -25,13 +27,12 @@ COMMANDS = {
 COMPLETE_VARIABLE = "_SESSIONS_COMPLETE"
 """Set by the completion scripts when a shell asks what could come next."""
 
-APPS = ("claude-code", "codex")
 SORTS = ("updated", "created", "size")
 COLORS = ("auto", "always", "never")
 
 
 class Option:
-    """One option; `kind` is flag, text, choice, count, moment or duration."""
+    """One option; `kind` is flag, text, choice, app, count, moment or duration."""
 
     __slots__ = ("choices", "help", "kind", "metavar", "name")
 
@@ -57,13 +58,13 @@ class Option:
             if text.isascii() and text.isdecimal() and len(text) <= 9:
                 return int(text)
             raise ValueError(f"{text!r} is not a number of rows; 0 means all")
-        if self.kind == "choice" and text not in self.choices:
+        if self.choices and text not in self.choices:
             raise ValueError(f"{text!r} is not one of {', '.join(self.choices)}")
-        return text
+        return named(text).name if self.kind == "app" else text
 
 
 FIND = (
-    Option("app", "choice", "Only sessions of this app.", choices=APPS),
+    Option("app", "app", f"Only sessions of this app: {', '.join(NAMES)}.", metavar="APP", choices=TYPED),
     Option("cwd", "text", "Only sessions of this folder and the folders below it.", metavar="DIR"),
     Option("here", "flag", "The same as --cwd with the present folder."),
     Option("repo", "flag", "Only sessions of the present Git repository, all its worktrees included."),
@@ -72,12 +73,7 @@ FIND = (
     Option("until", "moment", "Active before: 3d, a local date, or an RFC 3339 time.", metavar="WHEN"),
     Option("archived", "flag", "Only archived sessions."),
     Option("gone", "flag", "Only sessions whose files were deleted."),
-    Option(
-        "expiring",
-        "duration",
-        "Only Claude Code sessions due for its own clean-up within this time.",
-        metavar="DURATION",
-    ),
+    Option("expiring", "duration", "Only sessions that their app deletes within this time.", metavar="DURATION"),
     Option("all", "flag", "Also what is left out otherwise: archived, gone, non-interactive, not resumable."),
     Option("sort", "choice", "What comes first: the newest change, the newest session, the largest.", choices=SORTS),
     Option("limit", "count", "At most this many rows; 0 for all. A terminal shows 50 if not told.", metavar="N"),

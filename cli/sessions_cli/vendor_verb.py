@@ -28,7 +28,7 @@ def carry_out(verb: str, id_text: str, *, yes: bool, refresh: bool) -> int:
     program = moment.find_program(cli.program, env)
     if program is None:
         raise RefusedError(f"{cli.program} is not on PATH; install it with `{cli.install}`, or add its folder to PATH")
-    home = resume.home_change(cli, session.home, paths.user_home(env))
+    home = resume.home_change(session.app, session.home, paths.user_home(env))
     command = Command((cli.program, *cli.verbs[verb], session.id), home)
     facts = [
         f"{session.title or 'untitled'}, in {session.cwd or 'no folder'}",
@@ -52,7 +52,7 @@ def _find(reader: Reader, text: str) -> Session:
 def _check(verb: str, session: Session, cli: Cli) -> None:
     if verb not in cli.verbs:
         raise RefusedError(f"{cli.program} has no command to {verb} a session, and sessiond never touches its files")
-    if not resume.is_id(session.id):
+    if not cli.is_id(session.id):
         raise RefusedError(f"{session.id!r} is no id that {session.app} gives; it is not put on a command line")
     if session.gone_ms is not None:
         raise RefusedError(f"session {session.id} is gone already: its file was deleted")

@@ -32,6 +32,8 @@ class Verdict(NamedTuple):
     key: Key
     looks: tuple[Look, ...]
     merged: Session | Excluded
+    why_not: str = ""
+    """Why they amount to no session, in the vendor's words."""
 
 
 def look(path: str, providers: Iterable[Provider]) -> Look:
@@ -64,7 +66,8 @@ def of_session(key: Key, known_paths: Iterable[str], providers: Sequence[Provide
     (provider,) = [p for p in providers if p.app == key[0]]
     looks = tuple(look(path, [provider]) for path in dict.fromkeys(known_paths))
     said = [o for one in looks for o in one.observations if o.id == key[1]]
-    return Verdict(key, looks, provider.merge(said) if said else Excluded(Reason.MISSING))
+    merged = provider.merge(said) if said else Excluded(Reason.MISSING)
+    return Verdict(key, looks, merged, provider.says(merged.reason) if isinstance(merged, Excluded) else "")
 
 
 def known_paths(reader: Reader, key: Key) -> list[str]:

@@ -141,13 +141,13 @@ def _sharing(opened: Opened | None, fingerprint: Fingerprint) -> Opened | None:
     return opened
 
 
-def serve(homes: list[list[str]]) -> None:
+def serve(homes: tuple[Any, Any]) -> None:
     """Read what is asked for on standard input until it ends."""
     import gc  # noqa: PLC0415 - the other process needs none of it
 
     gc.disable()
     memory.keep_freed()
-    providers = load_all(Homes(*map(tuple, homes)))
+    providers = load_all(Homes(*homes))
     with open(0, "rb", 0, closefd=False) as asked, open(os.dup(1), "wb", 0) as told:
         os.dup2(2, 1)
         with contextlib.suppress(EOFError, BrokenPipeError):

@@ -91,7 +91,7 @@ def scan_all(scanner: Scanner, homes: Homes, config: Config, progress: Progress 
         writer.drop_gone(now_ms - config.gone_days * DAY_MS)
         writer.set_meta(
             state="complete", last_full_scan_ms=now_ms, homes=homes.lines(), rescan_s=config.rescan_s,
-            retention_days=config.claude_retention_days, unreadable=_lines(outcome.walk.unreadable),
+            retention_days=config.retention_lines(), unreadable=_lines(outcome.walk.unreadable),
         )  # fmt: skip
     return outcome
 

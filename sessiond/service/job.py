@@ -15,15 +15,14 @@ from subprocess import CompletedProcess
 from typing import Protocol
 
 from sessiond import paths
+from sessiond.apps import APPS
 from sessiond.errors import ConfigurationError, DegradedError, RefusedError
 
 CAPTURED = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "CODEX_SQLITE_HOME",
+    *[variable for app in APPS for variable, _ in app.home_variables],
+    *[variable for app in APPS for variable in app.part_variables],
     "SESSIOND_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_STATE_HOME",
+    *paths.XDG_DEFAULTS,
 )
 """The variables that choose homes, state folder and configuration. A service manager does not have the shell's."""
 

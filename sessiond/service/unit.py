@@ -13,7 +13,7 @@ _UNRUNNABLE = frozenset("\"'\\")
 
 _HEAD = """\
 [Unit]
-Description=Index of Claude Code and Codex sessions
+Description=Index of the sessions of coding agents
 StartLimitIntervalSec=600
 StartLimitBurst=10
 

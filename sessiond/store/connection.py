@@ -9,18 +9,14 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sessiond import paths
+from sessiond import columns, paths
 from sessiond.errors import ConfigurationError, IndexUnavailableError, SchemaError
 from sessiond.locks import PASSING
 from sessiond.model import Session
 from sessiond.store import sound
-from sessiond.store.sessions import COLUMNS, put, real_path
+from sessiond.store.reader import APPLICATION_ID, BUSY_MS, SCHEMA_VERSION
+from sessiond.store.sessions import put, real_path
 
-APPLICATION_ID = 0x53455353
-"""`SESS`: marks the file as ours."""
-SCHEMA_VERSION = 1
-"""Raised with every change of schema.sql; an older index is built anew."""
-BUSY_MS = 5000
 _JOURNAL_LIMIT_BYTES = 8 << 20
 _CACHE_KIB = 1000
 """Half of SQLite's default: a first index is no faster with more."""
@@ -189,10 +185,15 @@ def _damaged() -> sqlite3.DatabaseError:
     return error
 
 
-def _create_schema(connection: sqlite3.Connection) -> None:
-    """Drop whatever an older version left and create the tables, in one transaction."""
+def schema() -> str:
+    """The script that makes all tables: schema.sql with the public columns put in."""
     with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
         script = file.read()
+    return script.replace("    -- the public columns\n", "".join(f"    {c.sql},\n" for c in columns.COLUMNS))
+
+
+def _create_schema(connection: sqlite3.Connection) -> None:
+    """Drop whatever an older version left and create the tables, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         gone = _gone_rows(connection)
@@ -201,7 +202,7 @@ def _create_schema(connection: sqlite3.Connection) -> None:
             " AND name NOT LIKE 'sqlite_%' ORDER BY type = 'table', sql NOT LIKE 'CREATE VIRTUAL%'"
         ).fetchall():
             connection.execute(f'DROP {kind.upper()} IF EXISTS "{name}"')
-        for statement in _statements(script):
+        for statement in _statements(schema()):
             connection.execute(statement)
         _insert_gone(connection, gone)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -226,7 +227,7 @@ def _gone_rows(connection: sqlite3.Connection) -> list[dict[str, Any]]:
 def _insert_gone(connection: sqlite3.Connection, gone: Iterable[dict[str, Any]]) -> None:
     """Rows of vanished sessions, with the columns that are still known, and findable."""
     for row in gone:
-        session = Session(**{name: value for name, value in row.items() if name in COLUMNS})
+        session = Session(**{name: value for name, value in row.items() if name in columns.NAMES})
         path = session.path
         put(connection, session._replace(path=real_path(path)) if path is not None else session)
 

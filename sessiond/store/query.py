@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from sessiond import columns
+from sessiond.apps import NAMES
 from sessiond.store.fold import fold
 
-APPS = ("claude-code", "codex")
-COLUMNS = (
-    "app", "id", "home", "path", "cwd", "repo", "branch", "title", "title_from", "first_prompt", "model",
-    "model_provider", "effort", "approval", "sandbox", "version", "origin", "created_ms", "updated_ms", "bytes",
-    "archived", "interactive", "resumable", "gone_ms", "forked_from",
-)  # fmt: skip
-"""The public columns, in the order of the table and of `model.Session`."""
-FLAGS = ("archived", "interactive", "resumable")
 LISTED = "s.interactive = 1 AND s.resumable = 1 AND s.archived = 0 AND s.gone_ms IS NULL"
 """The rows of the default list: word for word the condition of the partial index `sessions_listed`."""
 TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', s.{} / 1000.0, 'unixepoch')"
@@ -21,9 +15,9 @@ JSON = (
     + ", ".join(
         [
             f"'{c}', json(iif(s.{c}, 'true', 'false'))"
-            if c in FLAGS
+            if c in columns.FLAGS
             else f"'{c}', {'CAST(s.path AS TEXT)' if c == 'path' else 's.' + c}"
-            for c in COLUMNS
+            for c in columns.NAMES
         ]
         + [f"'{name}', {TIME.format(name + '_ms')}" for name in ("updated", "created")]
     )
@@ -53,7 +47,7 @@ class Filters:
     """Which sessions are asked for. Everything is optional; times are milliseconds UTC."""
 
     __slots__ = (
-        "all", "app", "archived", "branch", "folders", "gone", "repos", "since_ms", "until_ms", "words",
+        "all", "app", "archived", "branch", "expiring", "folders", "gone", "repos", "since_ms", "until_ms", "words",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +60,7 @@ class Filters:
         branch: str | None = None,
         since_ms: int | None = None,
         until_ms: int | None = None,
+        expiring: tuple[tuple[str, int], ...] | None = None,
         archived: bool = False,
         gone: bool = False,
         all: bool = False,  # noqa: A002 - the option's own name
@@ -79,6 +74,8 @@ class Filters:
         self.branch = branch
         self.since_ms = since_ms
         self.until_ms = until_ms
+        self.expiring = expiring
+        """(app, time): sessions of the app that were last active before it; None: whenever, of whatever app."""
         self.archived = archived
         self.gone = gone
         self.all = all
@@ -89,10 +86,7 @@ class Filters:
 
     def unhidden(self) -> Filters:
         """The same question without the conditions of the default list."""
-        return Filters(
-            words=self.words, app=self.app, folders=self.folders, repos=self.repos, branch=self.branch,
-            since_ms=self.since_ms, until_ms=self.until_ms, archived=self.archived, gone=self.gone, all=True,
-        )  # fmt: skip
+        return Filters(**{**{name: getattr(self, name) for name in self.__slots__}, "all": True})
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -123,6 +117,8 @@ def conditions(filters: Filters) -> list[Condition]:
         found.append(Condition("s.updated_ms >= ?", filters.since_ms))
     if filters.until_ms is not None:
         found.append(Condition("s.updated_ms < ?", filters.until_ms))
+    if filters.expiring is not None:
+        found.append(_any_of([Condition("s.app = ? AND s.updated_ms < ?", *due) for due in filters.expiring]))
     return found
 
 
@@ -142,21 +138,22 @@ def scope(filters: Filters) -> str:
     return " AND ".join(parts) or "1"
 
 
+def _any_of(alternatives: list[Condition]) -> Condition:
+    sql = " OR ".join([a.sql for a in alternatives]) or "0"
+    return Condition(f"({sql})", *[p for a in alternatives for p in a.parameters])
+
+
 def _below(folders: tuple[str, ...], repos: tuple[str, ...]) -> Condition:
-    parts, parameters = [], []
+    alternatives = [Condition("s.repo = ?", repo) for repo in repos]
     for folder in folders:
         inside = folder.rstrip("/") + "/"
-        parts.append("s.cwd = ? OR (s.cwd >= ? AND s.cwd < ?)")
-        parameters += [folder, inside, inside[:-1] + "0"]
-    for repo in repos:
-        parts.append("s.repo = ?")
-        parameters.append(repo)
-    return Condition("(" + " OR ".join(parts) + ")", *parameters)
+        alternatives.append(Condition("s.cwd = ? OR (s.cwd >= ? AND s.cwd < ?)", folder, inside, inside[:-1] + "0"))
+    return _any_of(alternatives)
 
 
 def matters(word: str) -> bool:
     """Whether the word can tell sessions apart: a part of every app's name is found in each of them."""
-    return not all(word in app for app in APPS)
+    return not all(word in app for app in NAMES)
 
 
 def phrase(text: str) -> str:
@@ -176,7 +173,7 @@ def indexed_words(filters: Filters) -> list[str]:
 
 def in_apps(word: str) -> list[Condition]:
     """Selects of the rows whose app's name holds a word."""
-    return [Condition("SELECT session_no FROM sessions WHERE app = ?", app) for app in APPS if word in app]
+    return [Condition("SELECT session_no FROM sessions WHERE app = ?", app) for app in NAMES if word in app]
 
 
 def in_ids(word: str) -> list[Condition]:
@@ -224,7 +221,7 @@ def _filter_phrases(filters: Filters) -> list[str]:
 
 def holds(word: str, *, ids: bool) -> Condition:
     """Whether a row holds a word, by looking at it (at its id only if told): over `sessions s JOIN search_text t`."""
-    tests = [f"s.app = '{app}'" for app in APPS if word in app]
+    tests = [f"s.app = '{app}'" for app in NAMES if word in app]
     tests += ["instr(t.title, ?)", "instr(t.cwd, ?)", "instr(t.branch, ?)"]
     parameters = [word] * 3
     if ids and _may_be_in_id(word):

@@ -6,14 +6,15 @@ import _sqlite3
 import os
 import stat
 
-from sessiond import paths
+from sessiond import columns, paths
 from sessiond.errors import IndexUnavailableError, NoIndexError, SchemaError
-from sessiond.store import query
 from sessiond.store.query import Filters
 from sessiond.store.search import Row, Search
 
 APPLICATION_ID = 0x53455353
-SCHEMA_VERSION = 1
+"""`SESS`: marks the file as ours."""
+SCHEMA_VERSION = 2
+"""Raised with every change of schema.sql, of the columns or of another stored form; an older index is built anew."""
 BUSY_MS = 5000
 LAST_CHARACTER = "\U0010ffff"
 """Sorts behind everything that can follow a prefix."""
@@ -89,7 +90,7 @@ class Reader:
     def session(self, app: str, session_id: str) -> Row | None:
         """The public columns of one session."""
         found = self.rows(
-            f"SELECT {', '.join(query.COLUMNS)} FROM sessions WHERE id = ? AND app = ?",  # noqa: S608
+            f"SELECT {', '.join(columns.NAMES)} FROM sessions WHERE id = ? AND app = ?",  # noqa: S608
             (session_id, app),
         )
         return found[0] if found else None

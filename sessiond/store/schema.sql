@@ -38,32 +38,8 @@ CREATE INDEX observations_by_id ON observations (id);
 
 -- One row per session: what all observations of one id amount to.
 CREATE TABLE sessions (
-    session_no     INTEGER PRIMARY KEY,       -- links the search tables; means nothing outside
-    app            TEXT NOT NULL,
-    id             TEXT NOT NULL,
-    home           TEXT NOT NULL,
-    path           ANY,
-    cwd            TEXT,
-    repo           TEXT,
-    branch         TEXT,
-    title          TEXT,
-    title_from     TEXT,
-    first_prompt   TEXT,
-    model          TEXT,
-    model_provider TEXT,
-    effort         TEXT,
-    approval       TEXT,
-    sandbox        TEXT,
-    version        TEXT,
-    origin         TEXT,
-    created_ms     INTEGER,
-    updated_ms     INTEGER,
-    bytes          INTEGER,
-    archived       INTEGER NOT NULL,
-    interactive    INTEGER NOT NULL,
-    resumable      INTEGER NOT NULL,
-    gone_ms        INTEGER,
-    forked_from    TEXT,
+    session_no INTEGER PRIMARY KEY,           -- links the search tables; means nothing outside
+    -- the public columns
     UNIQUE (id, app)
 ) STRICT;
 

@@ -10,10 +10,11 @@ import os
 import sqlite3
 from typing import Any
 
+from sessiond import columns
 from sessiond.model import Session
 from sessiond.store.fold import fold
 
-COLUMNS = Session._fields
+COLUMNS = columns.NAMES
 _PATH = COLUMNS.index("path")
 _INSERT = f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 _UPDATE = f"UPDATE sessions SET {', '.join(f'{c} = ?' for c in COLUMNS[2:])} WHERE session_no = ?"  # noqa: S608

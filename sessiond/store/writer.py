@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from sessiond import paths
 from sessiond.model import DATABASE, Fingerprint, Observation, Previous, Reading, Session, Source
 from sessiond.store import sessions
-from sessiond.store.connection import BUSY_MS, open_writer, translated, verify
+from sessiond.store.connection import open_writer, translated, verify
 from sessiond.store.facts import packed, unpacked
+from sessiond.store.reader import BUSY_MS
 from sessiond.store.sessions import real_path, stored_path
 
 Key = tuple[str, str]

@@ -50,7 +50,13 @@ class Client:
 
     def fill(self, *sessions, **meta):
         writer = Writer(self.state)
-        known = {"state": "complete", "last_full_scan_ms": NOW_MS, "homes": "", "rescan_s": 60, "retention_days": 30}
+        known = {
+            "state": "complete",
+            "last_full_scan_ms": NOW_MS,
+            "homes": "",
+            "rescan_s": 60,
+            "retention_days": "claude-code\t30",
+        }
         with contextlib.closing(writer), writer.transaction():
             for one in sessions:
                 writer.put_session(one)

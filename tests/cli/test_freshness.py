@@ -168,7 +168,7 @@ def test_a_home_of_this_environment_that_the_daemon_does_not_know_is_told(client
     answer = client("word")
     assert answer.code == 0
     assert f"{home}/other" in answer.err
-    assert "codex_homes" in answer.err
+    assert "add it to codex below [homes]" in answer.err
 
 
 def test_a_home_that_the_daemon_knows_by_another_spelling_is_not_told(client, home, monkeypatch):

@@ -221,7 +221,7 @@ def test_a_home_that_the_daemon_does_not_know(client, home, monkeypatch):
     client.fill(health=health())
     ((text, mend),) = wrong(checks.daemon)
     assert f"{home}/elsewhere" in text
-    assert "claude_homes" in mend
+    assert "add it to claude-code below [homes]" in mend
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_expiring_lists_claude_sessions_within_that_time_of_their_clean_up(clien
 
 
 def test_expiring_goes_by_the_configured_retention(client):
-    client.fill(session(A, updated_ms=NOW_MS - 5 * DAY_MS), retention_days=6)
+    client.fill(session(A, updated_ms=NOW_MS - 5 * DAY_MS), retention_days="claude-code\t6")
     assert client("list", "--expiring", "1d").ids == [A]
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sessiond import apps, paths
+from sessiond.config import Homes
 from sessiond.model import Reason, Session
+from sessiond.provider import load
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 A = "c5e1a7b2-9d40-4f3e-8b16-2a7c0e9d4f58"
@@ -92,8 +95,7 @@ def own(home):
     """Fixture homes as the user's own: name -> copied."""
 
     def copy(app, case):
-        folder = {"claude-code": ".claude", "codex": ".codex"}[app]
-        shutil.copytree(FIXTURES / app / case / "home", home / folder)
+        shutil.copytree(FIXTURES / app / case / "home", paths.usual_home(apps.named(app), str(home)))
 
     return copy
 
@@ -130,7 +132,7 @@ def test_why_gives_the_reason(own, lone_client, excluded):
     own(app, case)
     answer = lone_client("why", session_id)
     assert answer.code == 0
-    assert f"{session_id}: not listed: {Reason[reason]}" in answer.out.splitlines()
+    assert f"{session_id}: not listed: {load(Homes(), app).says(Reason[reason])}" in answer.out.splitlines()
 
 
 def test_why_of_a_listed_session(own, lone_client):

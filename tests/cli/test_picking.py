@@ -179,8 +179,8 @@ def test_options(client):
     assert {f"--{option.name}" for option in FIND} <= set(offered)
 
 
-def test_apps(client):
-    assert complete(client, "sessions", "find", "--app", "") == ["claude-code", "codex"]
+def test_apps_by_their_names_and_aliases(client):
+    assert complete(client, "sessions", "find", "--app", "cl") == ["claude-code", "claude"]
 
 
 def test_branches_the_last_used_first(client):

@@ -97,10 +97,10 @@ def test_errors_help_and_other_commands_go_to_click(argv):
 # -- what is imported --------------------------------------------------------------------------------------------------
 
 OURS = {
-    "sessiond", "sessiond.errors", "sessiond.paths", "sessiond.store", "sessiond.store.fold", "sessiond.store.query",
-    "sessiond.store.reader", "sessiond.store.search", "sessions_cli", "sessions_cli.context", "sessions_cli.listing",
-    "sessions_cli.main", "sessions_cli.options", "sessions_cli.output", "sessions_cli.quick", "sessions_cli.render",
-    "sessions_cli.when",
+    "sessiond", "sessiond.apps", "sessiond.columns", "sessiond.errors", "sessiond.paths", "sessiond.store",
+    "sessiond.store.fold", "sessiond.store.query", "sessiond.store.reader", "sessiond.store.search", "sessions_cli",
+    "sessions_cli.context", "sessions_cli.listing", "sessions_cli.main", "sessions_cli.options", "sessions_cli.output",
+    "sessions_cli.quick", "sessions_cli.render", "sessions_cli.when",
 }  # fmt: skip
 THEIRS = {"_sqlite3", "fcntl", "time", "errno", "__future__"}
 OF_SQLITE = {

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import sqlite3
 import stat
 import time
 from pathlib import Path
@@ -17,9 +16,7 @@ import pytest
 from sessiond import paths
 from sessiond.errors import RefusedError
 from sessiond.model import Session
-from sessiond.store import connection as writing
-from sessiond.store import guard, reader
-from sessiond.store.query import COLUMNS, FLAGS
+from sessiond.store import guard
 from sessiond.store.reader import Reader
 
 
@@ -150,21 +147,6 @@ def test_without_a_query_and_without_sqlite3_it_is_refused(client, process, tmp_
     done = process("sql", PATH=str(tmp_path))
     assert done.returncode == 10
     assert "session_list" in done.stderr
-
-
-def test_the_schema_that_the_reader_expects_is_the_one_that_the_writer_makes():
-    assert (reader.SCHEMA_VERSION, reader.APPLICATION_ID) == (writing.SCHEMA_VERSION, writing.APPLICATION_ID)
-
-
-def test_public_columns_are_the_same_everywhere(client):
-    client.fill()
-    with sqlite3.connect(paths.index_file(client.state)) as connection:
-        table = [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
-    connection.close()
-    assert Session._fields == COLUMNS
-    assert table == ["session_no", *COLUMNS]
-    row = Session("codex", "aaaaaaaa", "/h")
-    assert tuple(name for name in COLUMNS if isinstance(getattr(row, name), bool)) == FLAGS
 
 
 def test_a_single_function_that_runs_on_and_on_is_ended_too(asked, process):

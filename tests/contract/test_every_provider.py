@@ -18,21 +18,22 @@ from pathlib import Path
 
 import pytest
 
+from sessiond.apps import NAMES
 from sessiond.config import Homes
 from sessiond.model import DATABASE, Excluded, Fingerprint, Observation, Previous, Reason, Session, Walk
-from sessiond.provider import PROVIDERS, load
+from sessiond.provider import load
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-CASES = sorted((app, case.parent.name) for app in PROVIDERS for case in FIXTURES.glob(f"{app}/*/expected.json"))
+CASES = sorted((app, case.parent.name) for app in NAMES for case in FIXTURES.glob(f"{app}/*/expected.json"))
 READ_BUDGET_BYTES = 64 << 20
 """More than this no provider reads of one file at once, however large it is: head, followed line and tail together."""
 
 every_case = pytest.mark.parametrize(("app", "case"), CASES, ids=[f"{app}-{case}" for app, case in CASES])
-every_app = pytest.mark.parametrize("app", list(PROVIDERS))
+every_app = pytest.mark.parametrize("app", NAMES)
 
 
 def provider_over(app, home):
-    return load(Homes((str(home),), (str(home),), ()), app)
+    return load(Homes({app: (str(home),)}), app)
 
 
 def case_of(app, case):

@@ -159,7 +159,7 @@ def test_d4_sighup_reads_the_configuration_anew(world, daemon):
     other = os.path.join(world.folder, "other-claude")
     path = world.claude("in the other home", root=os.path.join(other, "projects"))
     process = daemon()
-    world.configure(rescan_s=3600, claude_homes=[other])
+    world.configure(rescan_s=3600, homes={"claude-code": [other]})
     process.send(signal.SIGHUP)
     see(world, path, "in the other home")
     world.name(path, "watched now")

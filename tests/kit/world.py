@@ -56,7 +56,11 @@ class World:
         folder = os.path.join(self.home, ".config", "sessiond")
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "config.toml"), "w") as file:
-            file.writelines(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+            for key, value in sorted(settings.items(), key=lambda item: isinstance(item[1], dict)):
+                lines = [
+                    f"{k} = {json.dumps(v)}\n" for k, v in (value if isinstance(value, dict) else {key: value}).items()
+                ]
+                file.writelines([f"[{key}]\n", *lines] if isinstance(value, dict) else lines)
 
     # -- the vendors' files ------------------------------------------------------------------------------------------
 

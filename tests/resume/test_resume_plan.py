@@ -6,10 +6,11 @@ import pytest
 
 from sessiond.errors import FolderGoneError, RefusedError
 from sessiond.model import Session
-from sessiond.resume import NO_REPOSITORY, Branch, Choices, Cli, Moment, home_change, is_id, is_name, is_word, plan
+from sessiond.providers.codex.launch import CLI as CODEX
+from sessiond.resume import NO_REPOSITORY, Branch, Choices, Cli, Moment, home_change, is_name, is_uuid, is_word, plan
 
 ID = "c5e1a7b2-9d40-4f3e-8b16-2a7c0e9d4f58"
-CLI = Cli(program="claude", install="install claude", home_variable="CLAUDE_CONFIG_DIR", default_home=".claude")
+CLI = Cli(program="claude", install="install claude")
 SESSION = Session(
     app="claude-code",
     id=ID,
@@ -80,7 +81,7 @@ def test_an_id_that_is_no_uuid_is_refused(text):
 
 @pytest.mark.parametrize("text", [ID, ID.upper(), "019a2f1c-7d0e-7b31-9c4e-5a1f0e2d8b63"])
 def test_a_uuid_of_any_version_and_case_is_an_id(text):
-    assert is_id(text)
+    assert is_uuid(text)
 
 
 def test_a_folder_that_is_gone_is_refused():
@@ -125,7 +126,7 @@ def test_another_branch_than_the_recorded_one_has_to_be_agreed_to(present):
 
 def test_for_codex_the_question_says_that_the_branch_is_the_one_it_began_on():
     session = SESSION._replace(app="codex")
-    (question,) = decide(session, MOMENT._replace(branch=Branch("other"))).questions
+    (question,) = plan(session, MOMENT._replace(branch=Branch("other")), Choices(), CODEX).questions
     assert "began on branch main" in question
 
 
@@ -156,7 +157,7 @@ def test_a_session_written_to_within_two_minutes_is_warned_of(age_ms, warned):
     ],
 )
 def test_the_home_goes_along_unless_it_is_the_default_one(home, value):
-    assert home_change(CLI, home, "/home/alex") == {"CLAUDE_CONFIG_DIR": value}
+    assert home_change("claude-code", home, "/home/alex") == {"CLAUDE_CONFIG_DIR": value}
 
 
 @pytest.mark.parametrize("text", ["-x", "--yolo", "", "a b", "a\nb", 'a"b', "a;b", "é", "x" * 65])

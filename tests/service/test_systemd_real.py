@@ -219,7 +219,7 @@ def test_it_stops_within_two_seconds_and_cleanly(service):
 
 def test_reload_reads_the_configuration_again_in_the_same_process(service):
     pid = service.main_pid()
-    service.write(CONFIG, f'claude_homes = ["{HOME}/elsewhere"]\n')
+    service.write(CONFIG, f'[homes]\nclaude-code = ["{HOME}/elsewhere"]\n')
     path, _ = service.add_session(9, "shear the llamas")
     service.run("rm", path)
     service.write(path.replace("/.claude/", "/elsewhere/"), service_record(9, "shear the llamas"))

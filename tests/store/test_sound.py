@@ -167,5 +167,5 @@ def test_a_refresh_that_fails_leaves_none(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys.modules["sessiond.scan.refresh"], "scan_all", fail)
     with pytest.raises(IndexUnavailableError):
-        refresh(str(tmp_path), Homes((), (), ()), Config(), wait_s=0)
+        refresh(str(tmp_path), Homes(), Config(), wait_s=0)
     assert not sound.is_noted(str(tmp_path / "index.db"))

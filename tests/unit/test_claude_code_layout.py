@@ -42,7 +42,7 @@ def discovered(home, walk=None, below=None):
 def index(tmp_path, *homes):
     """Scan the homes into an index of the test's own; its rows."""
     state = str(tmp_path / "state")
-    assert refresh(state, Homes(tuple(map(str, homes)), (), ()), Config(), wait_s=5)
+    assert refresh(state, Homes({"claude-code": tuple(map(str, homes))}), Config(), wait_s=5)
     columns = "id, home, path, cwd, title, gone_ms, resumable"
     with Reader(state) as reader:
         return [

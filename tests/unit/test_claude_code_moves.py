@@ -28,7 +28,7 @@ class Moving:
         self.world.name(self.path, "Named long ago")
         self.fill(60)
         self.world.append(self.path, claude_prompt(id_of(self.path), "now elsewhere", cwd="/home/user/new"))
-        self.homes = Homes((self.world.claude_home,), (self.world.codex_home,), ())
+        self.homes = Homes({"claude-code": (self.world.claude_home,), "codex": (self.world.codex_home,)})
         refresh(self.world.state, self.homes, Config(), wait_s=1, gaps=True)
 
     def fill(self, count):

@@ -34,7 +34,7 @@ class Place:
         codex_databases.create(self.database, 50)
 
     def scan(self):
-        scan_all(self.scanner, Homes((), (str(self.codex.path),), ()), Config())
+        scan_all(self.scanner, Homes({"codex": (str(self.codex.path),)}), Config())
 
     def changed(self, *changed):
         self.scanner.changed([str(path) for path in changed])

@@ -34,7 +34,7 @@ def of_size(size, count):
 def homes():
     """Those of all fixtures."""
     claude, codex = (tuple(map(str, sorted(FIXTURES.glob(f"{app}/*/home")))) for app in ("claude-code", "codex"))
-    return Homes(claude, codex, ())
+    return Homes({"claude-code": claude, "codex": codex})
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_the_helper_tells_what_this_process_would(homes, items):
 def test_a_database_is_left_to_the_process_that_knows_it(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "state_5.sqlite")) as connection:
         connection.execute("CREATE TABLE threads (id TEXT)")
-    homes = Homes((), (str(tmp_path),), ())
+    homes = Homes({"codex": (str(tmp_path),)})
     ((path, fingerprint),) = (item for provider in load_all(homes) for item in provider.discover(Walk()))
     assert list(helper.shared([(path, fingerprint)], homes)) == [(path, fingerprint, None)]
 
@@ -178,7 +178,7 @@ import sys
 from sessiond.config import Config, Homes
 from sessiond.model import Fingerprint
 from sessiond.reading import helper
-answers = helper.shared([(f"/none/{n}", Fingerprint(1, n, 1, 1, 1)) for n in range(100)], Homes((), (), ()))
+answers = helper.shared([(f"/none/{n}", Fingerprint(1, n, 1, 1, 1)) for n in range(100)], Homes())
 next(answers)
 print(open(f"/proc/self/task/{__import__('os').getpid()}/children").read(), flush=True)
 sys.stdin.read()

@@ -17,7 +17,7 @@ from sessiond.store.facts import unpacked
 from sessiond.store.writer import Writer
 from tests.kit.fake_provider import FakeProvider
 
-HOMES = Homes((), (), ())
+HOMES = Homes()
 
 
 class Place:

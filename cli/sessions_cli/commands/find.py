@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from sessions_cli import completing, listing
 from sessions_cli.options import FIND, Option
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 class Converted(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
@@ -42,12 +45,21 @@ def with_options(options: Sequence[Option]) -> Callable[[Callable[..., int]], Ca
                     type=Converted(option),
                     metavar=option.metavar,
                     help=option.help,
-                    shell_complete=completing.branches if option.name == "branch" else None,
+                    shell_complete=completing.branches if option.name == "branch" else _choices(option),
                 )
             function = added(function)
         return function
 
     return decorate
+
+
+def _choices(option: Option) -> Completer | None:
+    """A completion of the values that the option knows beforehand; None when it knows none."""
+
+    def complete(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(choice) for choice in option.choices if choice.startswith(incomplete)]
+
+    return complete if option.choices else None
 
 
 def run(words: Sequence[str], values: dict[str, object]) -> int:

@@ -31,7 +31,7 @@ def command(id: str, *, last: int | None, as_json: bool, no_refresh: bool) -> in
     """
     with context.fresh_reader(context.environment(), refresh=not no_refresh) as reader:
         session = context.find_one(reader, id)
-    log = history.read(_file_of(session))
+    log = history.read(_file_of(session), session.app)
     lines = map(_entry, _newest(log.entries, last)) if as_json else map(_message, _newest(log.said, last))
     return 0 if _printed(lines) else 1
 
@@ -47,7 +47,7 @@ def _printed(lines: Iterable[str]) -> bool:
 
 def _file_of(session: Session) -> str:
     if session.path is None:
-        raise UnreadableLogError(f"{session.id} is known from Codex's database alone: its rollout is not on disk")
+        raise UnreadableLogError(f"{session.id} is known from a database alone: its log is not on disk")
     if session.gone_ms is not None:
         raise UnreadableLogError(f"{session.path} is gone; restore it from a backup to read it")
     return session.path

@@ -12,7 +12,7 @@ from sessiond import config, resume
 from sessiond.errors import NoSuchSessionError, RefusedError, SessiondError
 from sessiond.model import Session
 from sessiond.provider import Provider, load
-from sessiond.resume import Choices, Command, Moment, Plan, Stated
+from sessiond.resume import Choices, Cli, Command, Moment, Plan, Stated
 from sessiond.store.facts import unpacked
 from sessiond.store.query import Filters, split
 from sessiond.store.reader import Reader
@@ -113,11 +113,13 @@ def resume_session(reader: Reader, session: Session, options: Options = Options(
     """Show the plan and return 0, or become the vendor's program. Raises what stands against it."""
     env = context.environment()
     provider = provider_of(session, env)
-    now = moment.gather(session, provider.cli, env, _stated(reader, session))
+    stated = _stated(reader, session)
+    session = session._replace(cwd=provider.start_folder(session, stated))
+    now = moment.gather(session, provider.cli, env, stated)
     plan = resume.plan(session, now, options.choices, provider.cli)
     made = provider.resume(session, plan)
     if options.as_json:
-        output.write(_json(session, now, plan, made))
+        output.write(_json(session, provider.cli, now, plan, made))
     if plan.refusals:
         raise _printable(plan.refusals[0])
     if options.as_json:
@@ -157,7 +159,7 @@ def _print(plan: Plan, made: Command) -> None:
     output.write(line + "\n")
 
 
-def _json(session: Session, now: Moment, plan: Plan, made: Command) -> str:
+def _json(session: Session, cli: Cli, now: Moment, plan: Plan, made: Command) -> str:
     """The whole plan; the keys are a public interface (docs/resume.md)."""
     line = None if plan.refusals else shell.line(plan.folder, made.environment, made.argv)
     return _document(
@@ -168,7 +170,7 @@ def _json(session: Session, now: Moment, plan: Plan, made: Command) -> str:
             "home": session.home,
             "folder": plan.folder,
             "program": now.program,
-            "argv": list(made.argv) if resume.is_id(session.id) else None,
+            "argv": list(made.argv) if cli.is_id(session.id) else None,
             "environment": dict(made.environment),
             "shell": line,
             "branch": {"recorded": session.branch, "present": now.branch.name},

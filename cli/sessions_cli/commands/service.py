@@ -27,7 +27,7 @@ def command() -> None:
 def install() -> None:
     """Install the service, start it, and start it at every login.
 
-    Variables that choose homes (CODEX_HOME and the like) are taken over from this shell. Installing again after an
+    Variables that choose homes are taken over from this shell. Installing again after an
     upgrade or with other variables rewrites the unit and restarts the service.
     """
     from sessiond import config  # noqa: PLC0415 - `--help` need not load it

@@ -7,6 +7,7 @@ import os
 
 import click
 
+from sessiond import columns
 from sessiond.model import Session
 from sessiond.store.facts import unpacked
 from sessiond.store.reader import Reader
@@ -41,16 +42,18 @@ def facts(session: Session) -> list[tuple[str, str]]:
     """(name, text) of every public column, times and flags in words."""
     now = when.now_ms()
     found = []
-    for name, value in session._asdict().items():
-        if name.endswith("_ms"):
-            text = "" if value is None else f"{when.rfc3339(value)} ({when.ago(value, now)})"
-            found.append((name.removesuffix("_ms"), text))
-        elif isinstance(value, bool):
-            found.append((name, "yes" if value else "no"))
-        elif name == "bytes":
-            found.append((name, "" if value is None else f"{value} ({render.size(value)})"))
+    for column, value in zip(columns.COLUMNS, session, strict=True):
+        if value is None:
+            text = ""
+        elif column.kind == columns.TIME:
+            text = f"{when.rfc3339(int(value))} ({when.ago(int(value), now)})"
+        elif column.kind == columns.FLAG:
+            text = "yes" if value else "no"
+        elif column.kind == columns.SIZE:
+            text = f"{value} ({render.size(int(value))})"
         else:
-            found.append((name, "" if value is None else str(value)))
+            text = str(value)
+        found.append((column.name.removesuffix("_ms"), text))
     return found
 
 

@@ -9,7 +9,7 @@ import click
 
 from sessiond import config
 from sessiond.errors import AmbiguousIdError, NoSuchSessionError
-from sessiond.model import Excluded, Reason, Session
+from sessiond.model import Excluded, Session
 from sessiond.provider import Provider, load_all
 from sessiond.store.reader import Reader
 from sessions_cli import context, output, render, verdict
@@ -78,8 +78,9 @@ def _unclaimed(path: str, apps: Sequence[Provider]) -> str:
     roots = [root for app in apps for root in app.roots()]
     homes = dict.fromkeys(root.home for root in roots)
     around = [home for home in homes if path.startswith(home + "/")]
-    if around and "/subagents/" in path:
-        lines = [f"not listed: {Reason.SIDECHAIN}; it belongs to the session whose folder it lies in"]
+    reasons = [app.says(reason) for app in apps if (reason := app.passed_over(path)) is not None]
+    if reasons:
+        lines = [f"not listed: {reasons[0]}; it belongs to another session"]
     elif around:
         lines = [f"not listed: inside of {around[0]}, but not where sessions are kept there"]
         lines += [f"  sessions are kept in {root.path}" for root in roots if root.home == around[0]]
@@ -108,8 +109,8 @@ def _conclusion(found: Verdict, reader: Reader) -> list[str]:
     if isinstance(found.merged, Excluded):
         if row is not None:
             session = context.find_one(reader, session_id)
-            return [f"{session_id}: {found.merged.reason}", *_listing(session)]
-        return [f"{session_id}: not listed: {found.merged.reason}"]
+            return [f"{session_id}: {found.why_not}", *_listing(session)]
+        return [f"{session_id}: not listed: {found.why_not}"]
     lines = [f"{session_id}: {app}, {found.merged.title or 'no title'}"]
     if row is None:
         return [*lines, "not in the index yet: run `sessions list`, or see `sessions doctor`"]

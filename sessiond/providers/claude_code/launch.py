@@ -8,8 +8,6 @@ from sessiond.resume import Cli, Command, Plan, Setting, chosen_or_kept, home_ch
 CLI = Cli(
     program="claude",
     install="npm install -g @anthropic-ai/claude-code",
-    home_variable="CLAUDE_CONFIG_DIR",
-    default_home=".claude",
 )
 
 STRICT_MODES = {"plan": "plan", "default": "default", "manual": "default"}
@@ -30,7 +28,7 @@ def command(session: Session, plan: Plan) -> Command:
         passed = settings[name].passed
         if passed is not None:
             argv += [flag, passed]
-    return Command(tuple(argv), home_change(CLI, session.home, plan.user_home), settings)
+    return Command(tuple(argv), home_change(session.app, session.home, plan.user_home), settings)
 
 
 def _model(session: Session, plan: Plan) -> Setting:

@@ -29,6 +29,12 @@ def projects(home: str) -> str:
     return os.path.join(home, "projects")
 
 
+def is_transcript_path(path: str) -> bool:
+    """Whether a file lies and is called as the transcripts of any home are."""
+    parts = path.split("/")
+    return _is_transcript(parts[-1]) is not None and parts[-3:-2] == ["projects"]
+
+
 def source(home: str, path: str) -> Source | None:
     """The source at a path below the home's projects, or None. Pure."""
     parts = path[len(projects(home)) + 1 :].split("/")

@@ -8,9 +8,14 @@ from typing import Any
 from sessiond import jsonl
 from sessiond.jsonl import BinaryFile
 from sessiond.provider import Entry, Git, Metadata, Said, plain
+from sessiond.providers.claude_code import layout
 
 _NAMED = ("sessionId", "timestamp", "cwd", "entrypoint", "version", "gitBranch", "message", "toolUseResult")
 _TALK = ("user", "assistant")
+
+
+def is_log_path(path: str) -> bool:
+    return layout.is_transcript_path(path)
 
 
 def records(file: BinaryFile) -> Iterator[dict[str, Any]]:

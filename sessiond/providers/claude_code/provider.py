@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 from sessiond.config import Homes
 from sessiond.jsonl import BinaryFile
-from sessiond.model import Excluded, Fingerprint, Observation, Previous, Reading, Session, Source, Walk
-from sessiond.provider import LogFile, Root
+from sessiond.model import Excluded, Fingerprint, Observation, Previous, Reading, Reason, Session, Source, Walk
+from sessiond.provider import LogFile, Provider, Root
 from sessiond.providers.claude_code import layout
 
 if TYPE_CHECKING:
     from sessiond.resume import Cli, Command, Plan
 
 
-class ClaudeCode:
+class ClaudeCode(Provider):
     """Claude Code over its homes."""
 
     app = layout.APP
@@ -27,7 +27,7 @@ class ClaudeCode:
 
     @classmethod
     def over(cls, homes: Homes) -> Self:
-        return cls(homes.claude_code)
+        return cls(homes.of(cls.app))
 
     @property
     def cli(self) -> Cli:
@@ -65,6 +65,13 @@ class ClaudeCode:
         from sessiond.providers.claude_code import merge  # noqa: PLC0415 - most scans read nothing
 
         return merge.merge(observations)
+
+    def says(self, reason: Reason) -> str:
+        return "a background helper of Claude Code" if reason is Reason.DAEMON else reason
+
+    def passed_over(self, path: str) -> Reason | None:
+        inside = any(path.startswith(root) for _, root in self._homes)
+        return Reason.SIDECHAIN if inside and "/subagents/" in path else None
 
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
         found = sorted(self.discover(Walk()), key=lambda item: item[1].mtime_ns, reverse=True)

@@ -9,8 +9,7 @@ from sessiond.resume import Cli, Command, Plan, Setting, chosen_or_kept, home_ch
 CLI = Cli(
     program="codex",
     install="npm install -g @openai/codex",
-    home_variable="CODEX_HOME",
-    default_home=".codex",
+    branch_is="began on",
     verbs={"archive": ("archive",), "unarchive": ("unarchive",), "delete": ("delete", "--force")},
     doubtful_approvals=frozenset({"untrusted"}),
     help_arguments=("resume", "--help"),
@@ -35,7 +34,7 @@ def command(session: Session, plan: Plan) -> Command:
         if value is not None:
             argv += ["-c", f"{key}={_toml(value)}"]
     argv += ["-a", passed["approval"] or "on-request", "-s", passed["sandbox"] or "read-only", session.id]
-    return Command(tuple(argv), home_change(CLI, session.home, plan.user_home), settings)
+    return Command(tuple(argv), home_change(session.app, session.home, plan.user_home), settings)
 
 
 def _toml(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +11,14 @@ from sessiond import jsonl
 from sessiond.errors import UnreadableLogError
 from sessiond.jsonl import BinaryFile
 from sessiond.provider import Entry, Git, Metadata, Said, plain
-from sessiond.providers.codex import compressed, document, prompts
+from sessiond.providers.codex import compressed, document, layout, prompts
 
 _NAMED = ("id", "timestamp", "cwd", "originator", "cli_version", "source", "model_provider", "forked_from_id", "git")
 _CREDENTIAL = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def is_log_path(path: str) -> bool:
+    return layout.is_rollout(os.path.basename(path))
 
 
 def records(file: BinaryFile) -> Iterator[dict[str, Any]]:

@@ -17,12 +17,13 @@ from sessiond.model import (
     Observation,
     Previous,
     Reading,
+    Reason,
     Session,
     Source,
     Walk,
     fingerprint_of,
 )
-from sessiond.provider import LogFile, Root
+from sessiond.provider import LogFile, Provider, Root
 from sessiond.providers.codex import layout
 from sessiond.providers.codex.layout import ARCHIVED, NAMES, NAMES_FILE, ROLLOUT, SESSIONS
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sessiond.resume import Cli, Command, Plan
 
 
-class Codex:
+class Codex(Provider):
     app = "codex"
     reader_version = 2
 
@@ -49,7 +50,9 @@ class Codex:
     @classmethod
     def over(cls, homes: Homes) -> Self:
         state = paths.state_dir(os.environ)
-        return cls(homes.codex, homes.codex_sqlite, os.path.join(state, "copies") if os.path.isdir(state) else None)
+        named = homes.parts.get("CODEX_SQLITE_HOME")
+        scratch = os.path.join(state, "copies") if os.path.isdir(state) else None
+        return cls(homes.of(cls.app), (named,) if named else (), scratch)
 
     def _database_folders(self, named: Sequence[str]) -> dict[str, str]:
         """Folder that can hold a state database -> the home it is counted to."""
@@ -167,6 +170,9 @@ class Codex:
         return merge(observations)
 
     # -- history and resuming ----------------------------------------------------------------------------------------
+
+    def says(self, reason: Reason) -> str:
+        return "an internal helper thread of Codex" if reason is Reason.INTERNAL else reason
 
     def logs(self, after: str | None, before: str | None) -> Iterator[LogFile]:
         from sessiond.providers.codex.dated import dated  # noqa: PLC0415 - indexing does without it
